@@ -1,0 +1,55 @@
+"""Files that survive a power cut at any instant.
+
+A replaced file is old or new, never empty: write beside it, fsync, rename, fsync the folder.
+An appended line is fsynced; a torn last line is for the reader to skip.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make a rename or a new name in `folder` durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Replace `path` with `data`, old or new at any power cut. Raises OSError."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
+    fsync_folder(path.parent)
+
+
+def append_line(path: Path, line: bytes, mode: int = 0o600) -> None:
+    """Append one line and fsync it. Raises OSError. A torn line before it is closed off first."""
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
+    try:
+        size = os.fstat(handle).st_size
+        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        os.write(handle, (b"\n" if torn else b"") + line.rstrip(b"\n") + b"\n")
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove(path: Path) -> None:
+    """Remove `path` durably; a missing file is fine. Raises OSError."""
+    path.unlink(missing_ok=True)
+    fsync_folder(path.parent)
