@@ -1,0 +1,1 @@
+"""arm: see ARCHITECTURE.md."""

@@ -1,0 +1,1 @@
+"""bus: see ARCHITECTURE.md."""

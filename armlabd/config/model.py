@@ -1,0 +1,274 @@
+"""Every key of `config.toml`: type, range, default. The file `config.toml` explains each in words.
+
+Ends of ranges are inside. Booleans and text are not numbers. Nothing is clamped.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, model_validator
+
+from armlabd.table import CAMERA, MARKERS, OBJECTS, PLACES, Area, CameraModel, Marker, ObjectKind
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f]+$")]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Pair = tuple[Number, Number]
+
+
+class Part(BaseModel):
+    """One table of the file: unknown keys and loose types are faults."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ArmConfig(Part):
+    """[arm]: which arm, on which port."""
+
+    port: str = "auto"
+    baud: Literal[1_000_000, 500_000, 250_000, 128_000, 115_200] = 1_000_000
+    calibration: str = ""
+
+
+class LimitsConfig(Part):
+    """[limits]: may only tighten the ceilings of `arm/limits`."""
+
+    speed_dps: Annotated[float, Field(ge=5, le=60)] = 60.0
+    acceleration_dps2: Annotated[float, Field(ge=20, le=400)] = 300.0
+    floor_m: Annotated[float, Field(ge=0.012, le=0.05)] = 0.012
+    shoulder_pan_deg: Pair = (-110.0, 110.0)
+    shoulder_lift_deg: Pair = (-100.0, 100.0)
+    elbow_flex_deg: Pair = (-97.0, 97.0)
+    wrist_flex_deg: Pair = (-95.0, 95.0)
+    wrist_roll_deg: Pair = (-157.0, 160.0)
+
+
+class KeepOut(Part):
+    """[[workspace.keep_out]]: a box that no part of the arm enters, in metres."""
+
+    name: Name
+    x: Pair
+    y: Pair
+    z: Pair = (0.0, 0.5)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        for axis, (low, high) in (("x", self.x), ("y", self.y), ("z", self.z)):
+            if low >= high:
+                raise ValueError(f"{axis} must be [low, high] with low below high")
+        return self
+
+
+class WorkspaceConfig(Part):
+    """[workspace]: where the tool may be sent; within 0.10..0.28, +-0.15, 0.02..0.07 m."""
+
+    x_min: Annotated[float, Field(ge=0.10, le=0.28)] = 0.10
+    x_max: Annotated[float, Field(ge=0.10, le=0.28)] = 0.28
+    y_min: Annotated[float, Field(ge=-0.15, le=0.15)] = -0.15
+    y_max: Annotated[float, Field(ge=-0.15, le=0.15)] = 0.15
+    z_min: Annotated[float, Field(ge=0.02, le=0.07)] = 0.02
+    z_max: Annotated[float, Field(ge=0.02, le=0.07)] = 0.07
+    keep_out: tuple[KeepOut, ...] = ()
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        for axis in "xyz":
+            if getattr(self, f"{axis}_min") >= getattr(self, f"{axis}_max"):
+                raise ValueError(f"{axis}_min must be below {axis}_max")
+        return self
+
+    def area(self) -> Area:
+        """The rectangle of the table that tools may name."""
+        return Area(self.x_min, self.x_max, self.y_min, self.y_max)
+
+
+Pose5 = tuple[Number, Number, Number, Number, Number]
+
+
+class MotionConfig(Part):
+    """[motion]: how the arm moves, holds and leaves."""
+
+    speed_dps: Annotated[float, Field(ge=5, le=60)] = 45.0
+    max_tilt_deg: Annotated[float, Field(ge=0, le=25)] = 25.0
+    home_pose: Pose5 = (0.0, -90.0, 60.0, 60.0, 0.0)
+    view_pose: Pose5 = (100.0, -90.0, 60.0, 60.0, 0.0)
+    park_pose: Pose5 = (0.0, -98.0, 90.0, 70.0, 0.0)
+    grip_torque_percent: Annotated[float, Field(ge=20, le=50)] = 30.0
+    hold_torque_percent: Annotated[float, Field(ge=10, le=50)] = 20.0
+    exit: Literal["park", "hold", "release"] = "park"
+    orphan_s: Annotated[float, Field(ge=5, le=3600)] = 60.0
+    lease_s: Annotated[float, Field(ge=0.3, le=2.0)] = 0.5
+    heartbeat_s: Annotated[float, Field(ge=0.1, le=2.0)] = 0.1
+    tolerance_deg: Annotated[float, Field(ge=0.3, le=5)] = 2.0
+    settle_s: Annotated[float, Field(ge=0.2, le=5)] = 1.0
+
+
+class ButtonConfig(Part):
+    """[stop.button]: the physical stop line."""
+
+    required: StrictBool = False
+
+
+class StopConfig(Part):
+    """[stop]: what a stop does."""
+
+    action: Literal["torque_off", "hold"] = "torque_off"
+    button: ButtonConfig = ButtonConfig()
+
+
+class CameraConfig(Part):
+    """[camera]: where pictures come from."""
+
+    source: str | int = "none"
+    max_age_s: Annotated[float, Field(ge=0.1, le=30)] = 2.0
+    focal_px: Annotated[float, Field(ge=50, le=10_000)] = CAMERA.focal_px
+    x: Annotated[float, Field(ge=-1, le=1)] = CAMERA.x
+    y: Annotated[float, Field(ge=-1, le=1)] = CAMERA.y
+    height_m: Annotated[float, Field(ge=0.1, le=3)] = CAMERA.height_m
+
+    def model(self, width_px: int, height_px: int) -> CameraModel:
+        """The camera as a pinhole for pictures of this size."""
+        return CameraModel(width_px, height_px, self.focal_px, self.x, self.y, self.height_m)
+
+
+class MarkerConfig(Part):
+    """[[perceive.markers]]: where a printed tag lies."""
+
+    id: Annotated[int, Field(ge=0, le=49)]
+    x: Annotated[float, Field(ge=-1, le=1)]
+    y: Annotated[float, Field(ge=-1, le=1)]
+    size_m: Annotated[float, Field(ge=0.01, le=0.2)] = 0.05
+
+
+class PerceiveConfig(Part):
+    """[perceive]: how pictures become a scene."""
+
+    block_height_m: Annotated[float, Field(ge=0, le=0.1)] = 0.03
+    markers: tuple[MarkerConfig, ...] = Field(
+        default=tuple(MarkerConfig(id=m.id, x=m.x, y=m.y, size_m=m.size_m) for m in MARKERS),
+        min_length=4,
+        max_length=4,
+    )
+
+    def marker_table(self) -> tuple[Marker, ...]:
+        """The markers as the bottom of the house knows them."""
+        return tuple(Marker(m.id, m.x, m.y, m.size_m) for m in self.markers)
+
+
+HueRange = tuple[Annotated[int, Field(ge=0, le=179)], Annotated[int, Field(ge=0, le=179)]]
+
+
+class ObjectConfig(Part):
+    """[[objects]]: a kind of block."""
+
+    label: Name
+    hue: tuple[HueRange, ...] = Field(min_length=1, max_length=4)
+    size_m: Annotated[float, Field(ge=0.015, le=0.045)] = 0.03
+
+
+class PlannerConfig(Part):
+    """[planner]: who turns a sentence into a plan."""
+
+    backend: Literal["auto", "rules"] = "auto"
+
+
+class CheckConfig(Part):
+    """[check]: limits on whole plans."""
+
+    strict: StrictBool = False
+    max_drop_m: Annotated[float, Field(ge=0.02, le=0.2)] = 0.06
+    max_steps: Annotated[int, Field(ge=1, le=200)] = 60
+    max_duration_s: Annotated[float, Field(ge=1, le=3600)] = 300.0
+
+
+class RunConfig(Part):
+    """[run]: how long a run waits, how often it tries."""
+
+    answer_timeout_s: Annotated[float, Field(ge=1, le=86_400)] = 600.0
+    max_attempts: Annotated[int, Field(ge=1, le=5)] = 2
+    max_replans: Annotated[int, Field(ge=0, le=5)] = 3
+    keep: Annotated[int, Field(ge=1, le=100_000)] = 200
+
+
+class HttpConfig(Part):
+    """[http]: the local tool server."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8765
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    max_body_bytes: Annotated[int, Field(ge=1_024, le=1_048_576)] = 65_536
+    max_connections: Annotated[int, Field(ge=4, le=1_000)] = 64
+    certificate: str = ""
+    key: str = ""
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if bool(self.certificate) != bool(self.key):
+            raise ValueError("certificate and key switch TLS on together; give both or none")
+        return self
+
+
+class RateConfig(Part):
+    """[rate]: calls per sliding second."""
+
+    calls_per_s: Annotated[int, Field(ge=1, le=1_000)] = 5
+    reads_per_s: Annotated[int, Field(ge=1, le=1_000)] = 20
+    goals_per_s: Annotated[int, Field(ge=1, le=1_000)] = 2
+    arm_calls_per_s: Annotated[int, Field(ge=1, le=1_000)] = 20
+
+
+class GateConfig(Part):
+    """[gate]: what an agent may move. None = nothing on a real arm, everything on the virtual."""
+
+    allow: tuple[str, ...] | None = None
+    bypass: StrictBool = False
+
+
+class LogConfig(Part):
+    """[log]: how much is told."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class SimConfig(Part):
+    """[sim]: the virtual arm of `--sim`."""
+
+    seed: Annotated[int, Field(ge=0, le=2**31)] = 0
+    hidden_errors: StrictBool = False
+    orphan_s: Annotated[float, Field(ge=5, le=3600)] = 120.0
+
+
+class Config(Part):
+    """The whole file."""
+
+    arm: ArmConfig = ArmConfig()
+    limits: LimitsConfig = LimitsConfig()
+    workspace: WorkspaceConfig = WorkspaceConfig()
+    motion: MotionConfig = MotionConfig()
+    stop: StopConfig = StopConfig()
+    camera: CameraConfig = CameraConfig()
+    perceive: PerceiveConfig = PerceiveConfig()
+    objects: tuple[ObjectConfig, ...] = Field(
+        default=tuple(ObjectConfig(label=o.label, hue=o.hue, size_m=o.size_m) for o in OBJECTS),
+        max_length=50,
+    )
+    places: dict[Name, Pair] = Field(default_factory=lambda: dict(PLACES), max_length=100)
+    planner: PlannerConfig = PlannerConfig()
+    check: CheckConfig = CheckConfig()
+    run: RunConfig = RunConfig()
+    http: HttpConfig = HttpConfig()
+    rate: RateConfig = RateConfig()
+    gate: GateConfig = GateConfig()
+    log: LogConfig = LogConfig()
+    sim: SimConfig = SimConfig()
+
+    def object_kinds(self) -> tuple[ObjectKind, ...]:
+        """The kinds of block as the bottom of the house knows them."""
+        return tuple(ObjectKind(o.label, o.hue, o.size_m) for o in self.objects)
+
+
+def default_path() -> Path:
+    """Where the file lies when nobody names one."""
+    return Path("/etc/armlabd/config.toml")

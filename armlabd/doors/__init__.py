@@ -1,0 +1,1 @@
+"""doors: see ARCHITECTURE.md."""

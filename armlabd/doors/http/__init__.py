@@ -1,0 +1,1 @@
+"""http: see ARCHITECTURE.md."""

@@ -1,0 +1,1 @@
+"""execute: see ARCHITECTURE.md."""

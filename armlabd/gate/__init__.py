@@ -1,0 +1,1 @@
+"""gate: see ARCHITECTURE.md."""

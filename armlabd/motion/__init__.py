@@ -1,0 +1,1 @@
+"""motion: see ARCHITECTURE.md."""

@@ -1,0 +1,1 @@
+"""perceive: see ARCHITECTURE.md."""
