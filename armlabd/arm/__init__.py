@@ -1,1 +1,1 @@
-"""arm: see ARCHITECTURE.md."""
+"""The arm as numbers: joints, limits, calibration, kinematics and paths. No I/O."""
