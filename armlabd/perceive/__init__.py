@@ -1,1 +1,1 @@
-"""perceive: see ARCHITECTURE.md."""
+"""perceive: from a picture to a checked scene. Models and colours only claim; `claims` decides."""

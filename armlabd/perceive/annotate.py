@@ -1,0 +1,67 @@
+"""The frame with what was made of it: believed claims green, refused ones red with the reason."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from armlabd.perceive.camera import Frame
+from armlabd.perceive.claims import Box, Judged
+from armlabd.perceive.picture import Picture
+from armlabd.perceive.scene import Scene, SceneObject
+
+_GREEN, _RED = (0, 160, 0), (0, 0, 220)
+_WHITE = (255, 255, 255)
+_FONT = cv2.FONT_HERSHEY_SIMPLEX
+_SCALE = 0.4
+_LINE_PX = 14
+_SHORT = 48  # characters of a reason; the whole of it stands in the scene
+
+
+def annotate(frame: Frame, scene: Scene) -> Picture:
+    """A copy of the frame's picture with boxes, labels, places (m, degrees) and reasons."""
+    picture = np.array(frame.image, np.uint8)
+    for judged in scene.rejected:
+        _draw(picture, judged.claim.box, _refused_lines(judged), _RED)
+    for item in scene.objects:
+        _draw(picture, item.box, _seen_lines(item), _GREEN)
+    return picture
+
+
+def as_jpeg(picture: Picture, quality: int = 85) -> bytes:
+    """The picture as JPEG bytes, quality 1..100."""
+    _, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return bytes(data)
+
+
+def _seen_lines(item: SceneObject) -> list[str]:
+    return [item.label, f"{item.x:.3f} {item.y:+.3f} m {item.yaw_deg:+.0f} deg"]
+
+
+def _refused_lines(judged: Judged) -> list[str]:
+    reason = judged.reasons[0]
+    return [judged.claim.label, reason if len(reason) <= _SHORT else reason[: _SHORT - 3] + "..."]
+
+
+def _draw(picture: Picture, box: Box, lines: list[str], colour: tuple[int, int, int]) -> None:
+    if not all(np.isfinite(box)):
+        return
+    height, width = picture.shape[:2]
+    limits = np.array([width, height, width, height], np.float64)
+    x1, y1, x2, y2 = (int(v) for v in np.clip(box, -limits, 2 * limits))
+    cv2.rectangle(picture, (x1, y1), (x2, y2), colour, 2)
+    _write(picture, lines, (x1, y2), colour)
+
+
+def _write(
+    picture: Picture, lines: list[str], below: tuple[int, int], colour: tuple[int, int, int]
+) -> None:
+    """Lines of text below a point, moved so that they stay in the picture."""
+    height, width = picture.shape[:2]
+    widest = max(cv2.getTextSize(line, _FONT, _SCALE, 1)[0][0] for line in lines)
+    left = max(2, min(below[0], width - widest - 2))
+    top = max(0, min(below[1] + 2, height - _LINE_PX * len(lines) - 4))
+    for number, line in enumerate(lines, start=1):
+        foot = (left, top + number * _LINE_PX)
+        cv2.putText(picture, line, foot, _FONT, _SCALE, _WHITE, 3, cv2.LINE_AA)
+        cv2.putText(picture, line, foot, _FONT, _SCALE, colour, 1, cv2.LINE_AA)
