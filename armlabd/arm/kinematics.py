@@ -67,7 +67,7 @@ class JointLimit(GeometryFault):
 
 
 def check_joints(pose: Pose, limits: Limits = CEILINGS, at: str = "this pose") -> Pose:
-    """`pose` itself if its five joints are within travel, else JointLimit for the first that is not.
+    """`pose` itself if its five joints are within travel, else JointLimit for the first outside.
 
     `at` opens the sentence.
     """
@@ -86,11 +86,12 @@ def inverse(
     roll_deg: float | None = None,
     yaw_deg: float | None = None,
     grip_percent: float = 50.0,
-    limits: Limits = CEILINGS,
+    limits: Limits | None = CEILINGS,
 ) -> Pose:
     """The pose whose grasp point is (x, y, z) m, with this pitch and this roll or opening yaw.
 
-    Give roll or yaw (neither: roll 0). Raises Unreachable or JointLimit with a sentence.
+    Give roll or yaw (neither: roll 0). Raises Unreachable or JointLimit with a sentence; with
+    `limits=None` joints may be anywhere.
     """
     across = g.FACE_ACROSS_M + grasp_offset_m(grip_percent)
     at = f"the point ({x:.3f}, {y:.3f}, {z:.3f})"
@@ -98,8 +99,8 @@ def inverse(
         if roll_deg is not None:
             raise TypeError("give roll_deg or yaw_deg, not both")
         roll_deg = _roll_for_yaw(x, y, pitch_deg, yaw_deg, across, at)
-    pose = _solve(x, y, z, pitch_deg, roll_deg or 0.0, across, at)
-    return check_joints(pose._replace(grip=grip_percent), limits, at)
+    pose = _solve(x, y, z, pitch_deg, roll_deg or 0.0, across, at)._replace(grip=grip_percent)
+    return pose if limits is None else check_joints(pose, limits, at)
 
 
 def inverse_plain(x: float, y: float, z: float, pitch_deg: float = DOWN_DEG) -> Pose:
@@ -145,7 +146,9 @@ def _two_links(out: float, z: float, at: str) -> tuple[float, float]:
     dx, dz = out - g.SHOULDER_OUT_M, z - g.SHOULDER_Z_M
     bend_cos = (dx * dx + dz * dz - g.UPPER_M**2 - g.FORE_M**2) / (2.0 * g.UPPER_M * g.FORE_M)
     if bend_cos > 1.0:
-        raise Unreachable(f"{at} is out of reach. Choose a point nearer the arm, or another height.")
+        raise Unreachable(
+            f"{at} is out of reach. Choose a point nearer the arm, or another height."
+        )
     if bend_cos < -1.0:
         raise Unreachable(f"{at} is too near the shoulder. Choose a point farther out.")
     bend = acos(bend_cos)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from armlabd.arm.joints import ARM_JOINTS, is_number
 
@@ -110,9 +110,7 @@ def tighten(
         base,
         travel_deg=_tighter_travel(base, travel_deg or {}),
         speed_dps=_at_most("speed_dps", speed_dps, base.speed_dps),
-        acceleration_dps2=_at_most(
-            "acceleration_dps2", acceleration_dps2, base.acceleration_dps2
-        ),
+        acceleration_dps2=_at_most("acceleration_dps2", acceleration_dps2, base.acceleration_dps2),
         reach_m=_at_most("reach_m", reach_m, base.reach_m),
         floor_m=floor,
         keep_out=(*base.keep_out, *map(_checked_box, keep_out)),
@@ -158,7 +156,7 @@ def _at_least(name: str, value: float, floor: float) -> float:
     return float(value)
 
 
-def _is_range(value: object) -> bool:
+def _is_range(value: object) -> TypeGuard[Range]:
     return (
         isinstance(value, (tuple, list))
         and len(value) == 2
@@ -216,8 +214,7 @@ def _from_dict(values: Mapping[str, Any]) -> Limits:
 def _pair(name: str, value: object) -> Range:
     if not _is_range(value):
         raise LimitError(f"{name} holds {value!r}, which is no [low, high] with low below high.")
-    low, high = value  # type: ignore[misc]
-    return float(low), float(high)
+    return float(value[0]), float(value[1])
 
 
 def _box(value: object) -> Box:
