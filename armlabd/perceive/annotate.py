@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import cv2
 import numpy as np
 
@@ -15,7 +17,8 @@ _WHITE = (255, 255, 255)
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 _SCALE = 0.4
 _LINE_PX = 14
-_SHORT = 48  # characters of a reason; the whole of it stands in the scene
+_WIDE = 34  # characters of a line
+_MOST_LINES = 3  # of a reason; the whole of it stands in the scene
 
 
 def annotate(frame: Frame, scene: Scene) -> Picture:
@@ -28,19 +31,13 @@ def annotate(frame: Frame, scene: Scene) -> Picture:
     return picture
 
 
-def as_jpeg(picture: Picture, quality: int = 85) -> bytes:
-    """The picture as JPEG bytes, quality 1..100."""
-    _, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
-    return bytes(data)
-
-
 def _seen_lines(item: SceneObject) -> list[str]:
-    return [item.label, f"{item.x:.3f} {item.y:+.3f} m {item.yaw_deg:+.0f} deg"]
+    return [item.label, f"{item.x:.3f} {item.y:+z.3f} m {item.yaw_deg:+z.0f} deg"]
 
 
 def _refused_lines(judged: Judged) -> list[str]:
     reason = judged.reasons[0]
-    return [judged.claim.label, reason if len(reason) <= _SHORT else reason[: _SHORT - 3] + "..."]
+    return [judged.claim.label, *textwrap.wrap(reason, _WIDE)[:_MOST_LINES]]
 
 
 def _draw(picture: Picture, box: Box, lines: list[str], colour: tuple[int, int, int]) -> None:
@@ -61,7 +58,8 @@ def _write(
     widest = max(cv2.getTextSize(line, _FONT, _SCALE, 1)[0][0] for line in lines)
     left = max(2, min(below[0], width - widest - 2))
     top = max(0, min(below[1] + 2, height - _LINE_PX * len(lines) - 4))
+    foot = (left + widest + 2, top + _LINE_PX * len(lines) + 4)
+    cv2.rectangle(picture, (left - 2, top), foot, _WHITE, cv2.FILLED)
     for number, line in enumerate(lines, start=1):
-        foot = (left, top + number * _LINE_PX)
-        cv2.putText(picture, line, foot, _FONT, _SCALE, _WHITE, 3, cv2.LINE_AA)
-        cv2.putText(picture, line, foot, _FONT, _SCALE, colour, 1, cv2.LINE_AA)
+        at = (left, top + number * _LINE_PX)
+        cv2.putText(picture, line, at, _FONT, _SCALE, colour, 1, cv2.LINE_AA)

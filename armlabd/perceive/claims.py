@@ -17,8 +17,9 @@ from armlabd.table import CAMERA, REACH, Area, Point
 
 Box = tuple[float, float, float, float]
 
-SIDE_MIN_PX = 10  # a block's box at 640 x 480; figures of the textbook, chapter 16
-SIDE_MAX_PX = 80
+SIDE_MIN_PX = 10.0  # a block's box at 640 x 480; figures of the textbook, chapter 16
+SIDE_MAX_PX = 80.0
+USUAL_SIZE_M = 0.03  # the block these two are for
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class ClaimRules:
     height_px: int = CAMERA.height_px
     lens: Lens = TABLE_LENS
     block_height_m: float = 0.0
+    side_min_px: float = SIDE_MIN_PX
+    side_max_px: float = SIDE_MAX_PX
     labels: frozenset[str] | None = None
 
 
@@ -69,7 +72,7 @@ def check_claim(claim: Claim, homography: Homography, rules: ClaimRules) -> Judg
     if point is not None and not rules.area.contains(*point):
         area = rules.area
         reasons.append(
-            f"({point[0]:.3f}, {point[1]:.3f}) is outside the area: x {area.x_min:.2f} to "
+            f"({point[0]:z.3f}, {point[1]:z.3f}) is outside the area: x {area.x_min:.2f} to "
             f"{area.x_max:.2f} m, y {area.y_min:.2f} to {area.y_max:.2f} m."
         )
     return Judged(claim, point, (*reasons, *claim.faults))
@@ -92,10 +95,10 @@ def _box_reasons(box: Box, rules: ClaimRules) -> list[str]:
             f"The box {shown} is not inside the picture of {rules.width_px} x "
             f"{rules.height_px} pixels."
         )
-    if not all(SIDE_MIN_PX <= side <= SIDE_MAX_PX for side in (x2 - x1, y2 - y1)):
+    if not all(rules.side_min_px <= side <= rules.side_max_px for side in (x2 - x1, y2 - y1)):
         reasons.append(
-            f"The box {shown} is not the size of a block: sides of {SIDE_MIN_PX} to "
-            f"{SIDE_MAX_PX} pixels."
+            f"The box {shown} is not the size of a block: sides of "
+            f"{rules.side_min_px:g} to {rules.side_max_px:g} pixels."
         )
     return reasons
 

@@ -24,4 +24,4 @@ def _seen(objects: tuple[SceneObject, ...]) -> str:
 
 def _place(item: SceneObject) -> str:
     turned = f", turned {item.yaw_deg:+.0f} degrees" if abs(item.yaw_deg) >= 1 else ""
-    return f"{item.label} at x {item.x:.3f} m, y {item.y:+.3f} m{turned}"
+    return f"{item.label} at x {item.x:.3f} m, y {item.y:+z.3f} m{turned}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +12,6 @@ cv2.setNumThreads(1)
 Picture = NDArray[np.uint8]  # height x width x 3, BGR
 Mask = NDArray[np.bool_]  # height x width
 Floats = NDArray[np.float64]
-Pixels = NDArray[np.integer[Any]]
 
 
 def is_picture(image: object) -> bool:

@@ -8,7 +8,15 @@ from typing import Any, Self
 
 from armlabd.config.model import Config
 from armlabd.perceive.camera import Frame
-from armlabd.perceive.claims import Box, Claim, ClaimRules, Judged, check_claim
+from armlabd.perceive.claims import (
+    SIDE_MAX_PX,
+    USUAL_SIZE_M,
+    Box,
+    Claim,
+    ClaimRules,
+    Judged,
+    check_claim,
+)
 from armlabd.perceive.colour import find_blocks
 from armlabd.perceive.errors import MarkerError
 from armlabd.perceive.height import TABLE_LENS, Lens
@@ -57,7 +65,7 @@ class SceneObject:
             "label": self.label,
             "x": round(self.x, 4),
             "y": round(self.y, 4),
-            "yaw_deg": round(self.yaw_deg, 1),
+            "yaw_deg": _shown_yaw_deg(self.yaw_deg),
             "box": [round(side, 1) for side in self.box],
             "source": self.source,
         }
@@ -126,12 +134,14 @@ def observe(frame: Frame, settings: SceneSettings, claims: Iterable[Claim] | Non
 
 def _rules(frame: Frame, settings: SceneSettings) -> ClaimRules:
     height_px, width_px = frame.image.shape[:2]
+    largest_m = max((kind.size_m for kind in settings.objects), default=USUAL_SIZE_M)
     return ClaimRules(
         area=settings.area,
         width_px=width_px,
         height_px=height_px,
         lens=settings.lens,
         block_height_m=settings.block_height_m,
+        side_max_px=SIDE_MAX_PX * max(1.0, largest_m / USUAL_SIZE_M),
         labels=frozenset(kind.label for kind in settings.objects),
     )
 
@@ -142,6 +152,11 @@ def _object(judged: Judged, sizes: Mapping[str, float]) -> SceneObject:
     size_m = sizes[claim.label]
     yaw_deg = 0.0 if claim.yaw_deg is None else claim.yaw_deg
     return SceneObject(claim.label, *point, yaw_deg, claim.box, claim.source, size_m)
+
+
+def _shown_yaw_deg(yaw_deg: float) -> float:
+    rounded = round(yaw_deg, 1)
+    return 45.0 if rounded == -45.0 else rounded  # a square: the open end of the range
 
 
 def _rejected_dict(judged: Judged) -> dict[str, Any]:
