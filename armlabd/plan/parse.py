@@ -115,10 +115,10 @@ def _children(value: object) -> list[object]:
 
 
 def _kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
     if value is None:
         return "nothing"
-    return names.get(type(value), "a number" if isinstance(value, int | float) else "something else")
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
+    return names.get(type(value), "a number")
 
 
 def _bad(sentence: str) -> Problem:
