@@ -9,14 +9,12 @@ understated. Nothing here polls without sleeping, and nothing knows what the ser
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from armlabd.bus import frames
 from armlabd.bus.counters import Counters, Statistics
 from armlabd.bus.errors import Cause, NoAnswer, NotWritten
-from armlabd.bus.frames import BROADCAST_ID, OVERHEAD_BYTES, Frame, FrameScanner, Instruction
-from armlabd.bus.late import LateAnswers
+from armlabd.bus.frames import BROADCAST_ID, Instruction
 from armlabd.bus.port import Transport
 from armlabd.bus.registers import (
     BLOCK_ADDRESS,
@@ -29,27 +27,10 @@ from armlabd.bus.registers import (
     decode_value,
     encode_value,
 )
+from armlabd.bus.wire import Timing, Wire
 from armlabd.clock import Clock
 
-BITS_PER_BYTE = 10  # start, eight data bits, stop
 EEPROM_SETTLE_S = 0.3  # a read sooner may give garbage with a fitting checksum (bench of others)
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Where the deadlines come from; all in seconds but `baud` (bits per second).
-
-    A deadline is wire time of request and answers + `return_delay_s` per answering servo + slack.
-    """
-
-    baud: int = 1_000_000
-    return_delay_s: float = 0.0005  # register 7 allows at most 508 us
-    slack_s: float = 0.003  # three 1 ms USB frames: a single attempt has to fit a 10 ms cycle
-    patient_slack_s: float = 0.020  # where a retry would cost more than waiting
-    flash_s: float = 0.1  # an EEPROM write answers after its flash is done, 21 ms and more
-    quiet_s: float = 0.002  # two USB frames without a byte: the line is quiet
-    drain_s: float = 0.02  # the longest wait for a quiet line
-    late_s: float = 0.5  # the latest an answer may come; 0.12 s has been seen
 
 
 class Reading(NamedTuple):
@@ -97,7 +78,7 @@ class _Plan(NamedTuple):
     """A read made longer, if need be, so that no late answer fits it."""
 
     address: int
-    count: int
+    total: int
     skip: int
 
 
@@ -137,34 +118,30 @@ class Master:
     ) -> None:
         self.counters = counters or Counters()
         self.timing = timing or Timing()
-        self._transport = transport
         self._clock = clock
         self._retries = retries
-        self._late = LateAnswers(self.timing.late_s)
-        self._causes: dict[int, Cause] = {}
-        self._loud = True  # nobody knows what the line carries when we come
-        self._line_free_s = 0.0
+        self._wire = Wire(transport, clock, self.timing, self.counters)
 
     # --- questions
 
     def ping(self, id: int, *, retries: int | None = None) -> Reading:
         """Is servo `id` there? Raises NoAnswer."""
         for attempt in self._attempts(retries):
-            if self._late.doubtful(id, 0) or self._late.rests(id):
+            if self._wire.late.doubtful(id, 0) or self._wire.late.rests(id):
                 seen = self._read_once((id,), 5, 1, self._slack(retries), unicast=True).get(id)
             else:
                 seen = self._ask_once(id, frames.ping(id), self._slack(retries))
             if seen:
                 return seen._replace(data=b"")
             self._count_retry(attempt, retries)
-        raise self._no_answer((id,))
+        raise self._wire.no_answer((id,))
 
     def read(self, id: int, register: Register | str, *, retries: int | None = None) -> Reading:
         """One register of one servo; `.value` is the signed number. Raises NoAnswer."""
         entry = _register(register)
         found = self._read((id,), entry.address, entry.size, retries, unicast=True)
         if id not in found:
-            raise self._no_answer((id,))
+            raise self._wire.no_answer((id,))
         return found[id]._replace(register=entry)
 
     def sync_read(
@@ -202,7 +179,7 @@ class Master:
 
     def action(self) -> None:
         """Have all servos carry out what waits. Nobody answers."""
-        self._order(frames.action())
+        self._wire.order(frames.action())
 
     def sync_write(self, register: Register | str, values: Mapping[int, int]) -> None:
         """Write one register of several servos at once. Nobody answers."""
@@ -212,12 +189,12 @@ class Master:
 
     def sync_write_bytes(self, address: int, data: Mapping[int, bytes]) -> None:
         """Write neighbouring registers of several servos at once. Nobody answers."""
-        self._order(frames.sync_write(address, data))
+        self._wire.order(frames.sync_write(address, data))
 
     def broadcast_write(self, register: Register | str, value: int) -> None:
         """Write one register of all servos, at once and without waiting for a quiet line."""
         entry = _writable(register)
-        self._send(frames.write(BROADCAST_ID, entry.address, encode_value(entry, value)))
+        self._wire.send(frames.write(BROADCAST_ID, entry.address, encode_value(entry, value)))
 
     def write_eeprom(
         self, id: int, register: Register | str, value: int, *, settle_s: float = EEPROM_SETTLE_S
@@ -241,12 +218,23 @@ class Master:
             self._clock.sleep(settle_s)
             found = self.read(now_id, entry).value
         finally:
-            self.write(now_id, "lock", 1)
+            self._lock(now_id, id)
         if found != value:
             raise NotWritten(now_id, entry.name, value, found)
         if (lock := self.read(now_id, "lock").value) != 1:
             raise NotWritten(now_id, "lock", 1, lock)
         return True
+
+    def _lock(self, *ids: int) -> None:
+        """Lock the settings of the first of `ids` that answers; NoAnswer when none does."""
+        for id in dict.fromkeys(ids):
+            try:
+                self.write(id, "lock", 1)
+            except NoAnswer as error:
+                failure = error
+            else:
+                return
+        raise failure
 
     def statistics(self) -> Statistics:
         """An immutable snapshot of all counters."""
@@ -268,7 +256,7 @@ class Master:
             self._count_retry(attempt, retries)
         readings = Readings((id, found[id]) for id in ids if id in found)
         if missing:
-            readings.no_answer = self._no_answer(missing)
+            readings.no_answer = self._wire.no_answer(missing)
         return readings
 
     def _read_once(
@@ -276,15 +264,15 @@ class Master:
     ) -> dict[int, Reading]:
         """One attempt at those servos that do not rest."""
         self._probe_one(ids, slack_s)
-        asked = tuple(id for id in ids if not self._late.rests(id))
+        asked = tuple(id for id in ids if not self._wire.late.rests(id))
         plan = self._plan(asked, address, count)
         for id in ids:
             if id not in asked or plan is None:
-                self._causes[id] = Cause.RESTING
+                self._wire.rest(id)
         if not asked or plan is None:
             return {}
         make = frames.read(asked[0], *plan[:2]) if unicast else frames.sync_read(asked, *plan[:2])
-        sent_s, answers = self._transact(make, dict.fromkeys(asked, plan.count), slack_s)
+        sent_s, answers = self._wire.transact(make, dict.fromkeys(asked, plan.total), slack_s)
         end = plan.skip + count
         return {
             id: Reading(frame.params[plan.skip : end], frame.error, sent_s)
@@ -293,7 +281,7 @@ class Master:
 
     def _plan(self, ids: tuple[int, ...], address: int, count: int) -> _Plan | None:
         """Lengthen the read until none of `ids` owes an answer of that length."""
-        total = self._late.safe_bytes(ids, count)
+        total = self._wire.late.safe_bytes(ids, count)
         if total == count:
             return _Plan(address, count, 0)
         start = min(address, TABLE_BYTES - total)
@@ -302,19 +290,19 @@ class Master:
     def _probe_one(self, ids: tuple[int, ...], slack_s: float) -> None:
         """Try one servo that has rested long enough; its answer proves that it is back."""
         now_s = self._clock.monotonic()
-        id = next((id for id in ids if self._late.probe_due(id, now_s)), None)
+        id = next((id for id in ids if self._wire.late.probe_due(id, now_s)), None)
         if id is None:
             return
         self.counters.probes += 1
-        count = self._late.probe_bytes(id)
-        _, answers = self._transact(frames.read(id, 0, count), {id: count}, slack_s)
+        count = self._wire.late.probe_bytes(id)
+        _, answers = self._wire.transact(frames.read(id, 0, count), {id: count}, slack_s)
         if answers:
-            self._late.trust(id)
-            self._loud = True  # older answers may be behind it
+            self._wire.late.trust(id)
+            self._wire.expect_noise()  # older answers may be behind it
 
     def _ask_once(self, id: int, request: bytes, slack_s: float) -> Reading | None:
         """One request that is answered without data."""
-        sent_s, answers = self._transact(request, {id: 0}, slack_s)
+        sent_s, answers = self._wire.transact(request, {id: 0}, slack_s)
         return Reading(b"", answers[id].error, sent_s) if id in answers else None
 
     def _write(
@@ -334,122 +322,26 @@ class Master:
         slack_s = self.timing.flash_s if entry.eeprom else self._slack(retries)
         target = id if look_at is None else look_at
         for attempt in self._attempts(retries):
-            if target != id or self._late.doubtful(id, 0) or self._late.rests(id):
+            if target != id or self._wire.late.doubtful(id, 0) or self._wire.late.rests(id):
                 done = self._write_and_look(request, entry, data, id, target, slack_s)
             else:
                 done = self._ask_once(id, request, slack_s)
             if done:
                 return done
             self._count_retry(attempt, retries)
-        raise self._no_answer((target,))
+        raise self._wire.no_answer((target,))
 
     def _write_and_look(
         self, request: bytes, entry: Register, data: bytes, id: int, target: int, slack_s: float
     ) -> Reading | None:
         """Write, let any acknowledgement pass unbelieved, and read the register back."""
-        self._empty_input()
-        self._send(request)
-        self._collect({id: 0, target: 0}, self._line_free_s + slack_s)
-        self._loud = True
+        self._wire.let_pass(request, {id: 0, target: 0}, slack_s)
         args = (target,), entry.address, entry.size, slack_s
         seen = self._read_once(*args, unicast=True).get(target)
         if seen is None or seen.data == data:
             return seen and seen._replace(data=b"")
-        self._miss(target, Cause.UNCONFIRMED)
+        self._wire.count_miss(target, Cause.UNCONFIRMED)
         return None
-
-    # --- the wire
-
-    def _order(self, request: bytes) -> None:
-        """Send what nobody answers."""
-        self._empty_input()
-        self._send(request)
-
-    def _transact(
-        self, request: bytes, expected: Mapping[int, int], slack_s: float
-    ) -> tuple[float, dict[int, Frame]]:
-        """Send, collect, count. Returns when it was sent, and the answers by id."""
-        self._empty_input()
-        self.counters.transactions += 1
-        self.counters.asked.update(expected)
-        sent_s = self._send(request)
-        answer_bytes = sum(expected.values()) + OVERHEAD_BYTES * len(expected)
-        delays_s = len(expected) * self.timing.return_delay_s
-        deadline_s = self._line_free_s + self._wire_s(answer_bytes) + delays_s + slack_s
-        answers, causes = self._collect(expected, deadline_s)
-        now_s = self._clock.monotonic()
-        for id, frame in answers.items():
-            self._late.answered(id, now_s)
-            self.counters.answer(id, frame.error)
-        for id, cause in causes.items():
-            self._late.missed(id, expected[id], now_s)
-            self._miss(id, cause)
-            self._loud = True
-        return sent_s, answers
-
-    def _collect(
-        self, expected: Mapping[int, int], deadline_s: float
-    ) -> tuple[dict[int, Frame], dict[int, Cause]]:
-        """Read until all have answered or the deadline has passed; misses come with a cause."""
-        scanner = FrameScanner(expected)
-        answers: dict[int, Frame] = {}
-        doubled: set[int] = set()
-        ended = False
-        while len(answers) < len(expected) and not ended:
-            # Whoever was kept from the processor past the deadline still gets what has come.
-            ended = self._clock.monotonic() >= deadline_s
-            data = self._transport.read(deadline_s)
-            ended = ended or not data
-            for frame in scanner.feed(data) + (scanner.finish() if ended else []):
-                if frame.id in answers:
-                    doubled.add(frame.id)
-                answers[frame.id] = frame
-        return self._judge(expected, answers, doubled, scanner)
-
-    def _judge(
-        self,
-        expected: Mapping[int, int],
-        answers: dict[int, Frame],
-        doubled: set[int],
-        scanner: FrameScanner,
-    ) -> tuple[dict[int, Frame], dict[int, Cause]]:
-        """Sort what came into answers and causes, and count the noise."""
-        strays = sum(fault.kind == "stray" for fault in scanner.faults)
-        self.counters.stray_frames += strays
-        self.counters.noise_bytes += scanner.skipped_bytes
-        damaged = {fault.id for fault in scanner.faults if fault.kind == "checksum"}
-        causes = dict.fromkeys(doubled, Cause.DOUBLED)
-        for id in expected:
-            if id not in answers:
-                causes[id] = _cause(id in damaged, strays > 0, scanner.skipped_bytes > 0)
-        return {id: answers[id] for id in answers if id not in doubled}, causes
-
-    def _send(self, request: bytes) -> float:
-        """Write a frame and work out when the line is free again. Returns the time before it."""
-        now_s = self._clock.monotonic()
-        self._transport.write(request)
-        self._line_free_s = max(now_s, self._line_free_s) + self._wire_s(len(request))
-        return now_s
-
-    def _empty_input(self) -> None:
-        """Drop what has arrived; after a miss wait until the line is quiet, for a bounded time."""
-        if not self._loud:
-            self.counters.discarded_bytes += self._transport.discard_input()
-            return
-        self.counters.drains += 1
-        give_up_s = self._clock.monotonic() + self.timing.drain_s
-        while (now_s := self._clock.monotonic()) < give_up_s:
-            data = self._transport.read(now_s + self.timing.quiet_s)
-            if not data:
-                self._loud = False
-                return
-            self.counters.discarded_bytes += len(data)
-
-    def _wire_s(self, count: int) -> float:
-        """How long `count` bytes take on the wire."""
-        return count * BITS_PER_BYTE / self.timing.baud
-
-    # --- retries and causes
 
     def _attempts(self, retries: int | None) -> range:
         """One attempt and the retries."""
@@ -463,21 +355,3 @@ class Master:
     def _count_retry(self, attempt: int, retries: int | None) -> None:
         """Count an attempt that will be repeated."""
         self.counters.retries += attempt + 1 < len(self._attempts(retries))
-
-    def _miss(self, id: int, cause: Cause) -> None:
-        """Remember and count why an answer did not count."""
-        self._causes[id] = cause
-        self.counters.misses[id, cause] += 1
-
-    def _no_answer(self, ids: tuple[int, ...]) -> NoAnswer:
-        """The error for `ids` with the last cause of each."""
-        return NoAnswer({id: self._causes.get(id, Cause.SILENT) for id in ids})
-
-
-def _cause(damaged: bool, strays: bool, noise: bool) -> Cause:
-    """The most telling cause for a missing answer."""
-    if damaged:
-        return Cause.CHECKSUM
-    if strays:
-        return Cause.STRAY
-    return Cause.GARBLED if noise else Cause.SILENT
