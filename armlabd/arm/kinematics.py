@@ -26,6 +26,7 @@ __all__ = [
     "grasp_offset_m",
     "inverse",
     "inverse_plain",
+    "is_clear",
     "reach_down",
 ]
 
@@ -228,8 +229,9 @@ def best_yaw(
 ) -> tuple[float, ...]:
     """The reachable opening directions square to a block, smallest |roll| first, -180..180 degrees.
 
-    A square block can be taken along any of its four sides; the jaw that moves is on one side, so
-    each is a direction of its own. Empty when none reaches.
+    A square block can be taken from any of its four sides, and the moving jaw is on one side of the
+    hand: four directions. One that puts a jaw into the base or a keep-out box is left out. Empty
+    when none reaches.
     """
     found = []
     for quarter in range(4):
@@ -246,5 +248,13 @@ def best_yaw(
             )
         except GeometryFault:
             continue
-        found.append((abs(pose.roll), yaw))
+        if is_clear(pose, limits):
+            found.append((abs(pose.roll), yaw))
     return tuple(yaw for _, yaw in sorted(found))
+
+
+def is_clear(pose: Pose, limits: Limits = CEILINGS) -> bool:
+    """True when tool, jaw tips and wrist are outside the base and every keep-out box."""
+    reach = forward(pose)
+    points = (reach.tool, reach.fixed_tip, reach.moving_tip, reach.wrist)
+    return all(box.depth_m(point) <= 0.0 for box in limits.boxes() for point in points)

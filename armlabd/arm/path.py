@@ -7,8 +7,9 @@ exactly at its goal and at rest, and keeps every joint's speed, acceleration and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 
 from armlabd.arm.geometry import forward
@@ -99,13 +100,11 @@ def line_move(start: Pose, target: Target, speed_dps: float, limits: Limits) -> 
     rates = _rates(speed_dps, limits)
     goal = _goal_of(start, target, limits)
     line = _line(start, goal)
-    if max(abs(a - b) for a, b in zip(line(0.0), start, strict=True)) > SAME_POSE_DEG:
-        raise Unreachable(
-            "No straight line starts here, because the arm is folded the other way. "
-            "Go home first, then move."
-        )
-    program = _sampled(start, goal, line, _curved(line), rates, "line move")
-    _check_travel(program, limits)
+    samples = [line(k / GRID) for k in range(GRID + 1)]
+    _check_same(samples[0], start)
+    _check_travel([start, *samples[1:]], limits)  # cheap and early: most faults show here
+    program = _sampled(start, goal, line, lambda _, r: curved_timing(samples, r), rates, "line")
+    _check_travel(program.points, limits)
     return program
 
 
@@ -181,18 +180,25 @@ def _goal_of(start: Pose, target: Target, limits: Limits) -> Pose:
     )
 
 
+def _check_same(computed: Pose, start: Pose) -> None:
+    if max(abs(a - b) for a, b in zip(computed, start, strict=True)) > SAME_POSE_DEG:
+        raise Unreachable(
+            "No straight line starts here, because the arm is folded the other way. "
+            "Go home first, then move."
+        )
+
+
 def _line(start: Pose, goal: Pose) -> Path:
     """The path whose grasp point is on the straight line between two poses of equal grip."""
     a, b = forward(start), forward(goal)
     (x0, y0, z0), (x1, y1, z1) = a.grasp, b.grasp
 
     def at(s: float) -> Pose:
-        x, y, z = x0 + (x1 - x0) * s, y0 + (y1 - y0) * s, z0 + (z1 - z0) * s
         try:
             return inverse(
-                x,
-                y,
-                z,
+                x0 + (x1 - x0) * s,
+                y0 + (y1 - y0) * s,
+                z0 + (z1 - z0) * s,
                 pitch_deg=a.pitch_deg + (b.pitch_deg - a.pitch_deg) * s,
                 roll_deg=start.roll + (goal.roll - start.roll) * s,
                 grip_percent=start.grip,
@@ -206,12 +212,6 @@ def _line(start: Pose, goal: Pose) -> Path:
 
 def _where(s: float) -> str:
     return f"On the straight line, {100 * s:.0f} % of the way"
-
-
-def _curved(line: Path) -> Timer:
-    """Times a line by the joints it really needs, once for any number of tries."""
-    samples = [line(k / GRID) for k in range(GRID + 1)]
-    return lambda _, rates: curved_timing(samples, rates)
 
 
 def _sampled(start: Pose, goal: Pose, path: Path, timer: Timer, rates: Rates, note: str) -> Program:
@@ -235,8 +235,8 @@ def _excess(points: tuple[Pose, ...], rates: Rates) -> float:
     worst = 0.0
     for joint, (speed, acceleration) in enumerate(zip(*rates, strict=True)):
         values = [point[joint] for point in points]
-        steps = [b - a for a, b in zip(values, values[1:], strict=False)]
-        changes = [b - a for a, b in zip(steps, steps[1:], strict=False)]
+        steps = [b - a for a, b in pairwise(values)]
+        changes = [b - a for a, b in pairwise(steps)]
         # At rest before and after: the first and the last step are changes too.
         sharp = max(abs(steps[0]), abs(steps[-1]), *map(abs, changes))
         worst = max(worst, max(map(abs, steps)) / (speed * DT_S))
@@ -244,12 +244,12 @@ def _excess(points: tuple[Pose, ...], rates: Rates) -> float:
     return worst
 
 
-def _check_travel(program: Program, limits: Limits) -> None:
+def _check_travel(points: Sequence[Pose], limits: Limits) -> None:
     """JointLimit where a joint leaves its travel, or goes farther out than it already was."""
-    last = len(program.points) - 1
+    last = len(points) - 1
     for joint, (low, high) in enumerate(limits.travel_deg):
         allowed = EDGE_DEG
-        for k, point in enumerate(program.points):
+        for k, point in enumerate(points):
             outside = max(low - point[joint], point[joint] - high)
             if k and outside > allowed:
                 name, value = JOINT_NAMES[joint], point[joint]

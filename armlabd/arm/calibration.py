@@ -1,0 +1,224 @@
+"""Servo counts <-> joint degrees, from our own file or from LeRobot's.
+
+Convention (LeRobot's since June 2025): zero of the five joints is the middle of the swept range;
+the gripper is 0 % at `range_min` and 100 % at `range_max`, the other way round with drive_mode 1.
+As in LeRobot, drive_mode says nothing about degrees. One turn is 4096 counts here, because this is
+physics; LeRobot divides by 4095, which differs by 0.04 degrees at half a turn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from armlabd.arm.joints import ARM_JOINTS, DEGREES_PER_STEP, JOINT_NAMES, SERVO_IDS, Pose
+
+FORM = "armlabd calibration 1"  # what our own file says it is
+MAX_COUNT = 4095  # a single turn; more comes from a servo left in multi-turn mode
+MAX_OFFSET = 2047  # register 31 has a sign and eleven bits
+MAX_TEXT = 65_536  # characters; a calibration needs about a thousand
+FIELDS: tuple[str, ...] = ("id", "drive_mode", "homing_offset", "range_min", "range_max")
+_OLD_FIELDS = {"start_pos", "end_pos", "calib_mode", "motor_names"}  # arrays, before 2025
+
+
+class CalibrationError(ValueError):
+    """A calibration that cannot be used; `sentence` says what is wrong and what to do."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+@dataclass(frozen=True, slots=True)
+class JointCalibration:
+    """One servo: its id, direction, homing offset (register 31) and range (9, 11), in counts."""
+
+    id: int
+    drive_mode: int
+    homing_offset: int
+    range_min: int
+    range_max: int
+
+    @property
+    def middle(self) -> float:
+        """The count that is zero degrees."""
+        return (self.range_min + self.range_max) / 2.0
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """All six joints by name. Make one with `parse` or `calibration_of`, which check it."""
+
+    joints: Mapping[str, JointCalibration]
+
+    def to_raw(self, pose: Pose) -> tuple[int, ...]:
+        """Servo counts of a pose, in joint order; CalibrationError outside 0..4095.
+
+        The calibrated range is not checked: an arm may start outside it and must come back gently.
+        """
+        values = [
+            self.joints[name].middle + angle / DEGREES_PER_STEP
+            for name, angle in zip(ARM_JOINTS, pose, strict=False)
+        ]
+        gripper = self.joints["gripper"]
+        share = 1.0 - pose.grip / 100.0 if gripper.drive_mode else pose.grip / 100.0
+        values.append(gripper.range_min + share * (gripper.range_max - gripper.range_min))
+        return tuple(map(_count, JOINT_NAMES, values))
+
+    def from_raw(self, counts: Sequence[int]) -> Pose:
+        """The pose read from six servo counts in joint order; any counts, also beyond the range."""
+        pan, lift, elbow, wrist, roll = (
+            (count - self.joints[name].middle) * DEGREES_PER_STEP
+            for name, count in zip(ARM_JOINTS, counts[:5], strict=True)
+        )
+        gripper = self.joints["gripper"]
+        share = (counts[5] - gripper.range_min) / (gripper.range_max - gripper.range_min)
+        grip = 100.0 * (1.0 - share if gripper.drive_mode else share)
+        return Pose(pan, lift, elbow, wrist, roll, grip)
+
+    def travel_deg(self) -> dict[str, tuple[float, float]]:
+        """The calibrated travel of the five joints, degrees around their middle."""
+        return {name: _travel(self.joints[name]) for name in ARM_JOINTS}
+
+    @property
+    def fingerprint(self) -> tuple[int, ...]:
+        """The six homing offsets: they tell one arm from another, positions do not."""
+        return tuple(self.joints[name].homing_offset for name in JOINT_NAMES)
+
+    def matches(self, offsets: Sequence[int], tolerance: int = 2) -> bool:
+        """True when the offsets read from six servos are this calibration's, within `tolerance`."""
+        return len(offsets) == len(JOINT_NAMES) and all(
+            abs(mine - theirs) <= tolerance
+            for mine, theirs in zip(self.fingerprint, offsets, strict=True)
+        )
+
+    def as_lerobot(self) -> dict[str, dict[str, int]]:
+        """The joints as LeRobot's file has them."""
+        return {name: asdict(self.joints[name]) for name in JOINT_NAMES}
+
+    def to_text(self) -> str:
+        """Our own file: names its form, then the joints. `parse` reads it back."""
+        return json.dumps({"form": FORM, "joints": self.as_lerobot()}, indent=2) + "\n"
+
+
+def parse(text: str) -> Calibration:
+    """A calibration from our own file or LeRobot's; CalibrationError naming the first fault."""
+    values = _object(text)
+    if "form" not in values:
+        return calibration_of(values)
+    if values["form"] != FORM or set(values) != {"form", "joints"}:
+        raise CalibrationError(
+            f"the file must have exactly form = {FORM!r} and joints, but has form = "
+            f"{values['form']!r} and the keys {', '.join(sorted(values))}. Calibrate the arm again."
+        )
+    return calibration_of(values["joints"])
+
+
+def parse_lerobot(text: str) -> Calibration:
+    """A calibration from LeRobot's JSON; CalibrationError naming the first fault."""
+    return calibration_of(_object(text))
+
+
+def calibration_of(values: object) -> Calibration:
+    """A calibration from an object of six joints; CalibrationError naming the first fault."""
+    if not isinstance(values, Mapping):
+        raise CalibrationError("the calibration must be one JSON object with the six joints.")
+    if _OLD_FIELDS & set(values) or any(isinstance(value, list) for value in values.values()):
+        raise CalibrationError(
+            "this is LeRobot's old form with one array per field, whose zero is the arm stretched "
+            "out. It cannot be converted safely: calibrate the arm again."
+        )
+    _check_names(values)
+    return Calibration(
+        {
+            name: _joint(name, expected, values[name])
+            for name, expected in zip(JOINT_NAMES, SERVO_IDS, strict=True)
+        }
+    )
+
+
+def _object(text: str) -> dict[str, Any]:
+    if len(text) > MAX_TEXT:
+        raise CalibrationError(
+            f"the file has {len(text)} characters; a calibration has at most {MAX_TEXT}. "
+            "Check that it is the right file."
+        )
+    try:
+        values = json.loads(text, object_pairs_hook=_no_twins)
+    except (json.JSONDecodeError, RecursionError) as fault:
+        raise CalibrationError(
+            f"the file is not JSON ({fault}). Check that it is the right file."
+        ) from fault
+    if not isinstance(values, dict):
+        raise CalibrationError("the calibration must be one JSON object with the six joints.")
+    return values
+
+
+def _no_twins(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise CalibrationError(f"the file says {name!r} twice. Remove one of the two.")
+        found[name] = value
+    return found
+
+
+def _check_names(values: Mapping[str, Any]) -> None:
+    missing = [name for name in JOINT_NAMES if name not in values]
+    unknown = sorted(set(values) - set(JOINT_NAMES))
+    if missing or unknown:
+        parts = [f"{name} is missing" for name in missing]
+        parts += [f"{name!r} is no joint" for name in unknown]
+        raise CalibrationError(
+            f"{'; '.join(parts)}. A calibration has exactly: {', '.join(JOINT_NAMES)}."
+        )
+
+
+def _joint(name: str, expected_id: int, values: object) -> JointCalibration:
+    if not isinstance(values, Mapping) or set(values) != set(FIELDS):
+        got = ", ".join(sorted(values)) if isinstance(values, Mapping) else repr(values)
+        raise CalibrationError(f"{name} must have exactly {', '.join(FIELDS)}, but has {got}.")
+    for field in FIELDS:
+        value = values[field]
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise CalibrationError(f"{name}: {field} = {value!r} must be a whole number.")
+    joint = JointCalibration(**values)
+    _check_joint(name, expected_id, joint)
+    return joint
+
+
+def _check_joint(name: str, expected_id: int, joint: JointCalibration) -> None:
+    if joint.id != expected_id:
+        raise CalibrationError(
+            f"{name} has id {joint.id}, but it must be servo {expected_id}: the ids run from 1 at "
+            "the base to 6 at the gripper. Check which file, or which arm, this is."
+        )
+    if joint.drive_mode not in (0, 1):
+        raise CalibrationError(f"{name}: drive_mode = {joint.drive_mode} must be 0 or 1.")
+    if abs(joint.homing_offset) > MAX_OFFSET:
+        raise CalibrationError(
+            f"{name}: homing_offset = {joint.homing_offset} is outside -{MAX_OFFSET} to "
+            f"{MAX_OFFSET}. Calibrate this arm again."
+        )
+    if not 0 <= joint.range_min < joint.range_max <= MAX_COUNT:
+        raise CalibrationError(
+            f"{name}: range {joint.range_min} to {joint.range_max} must lie within 0 to "
+            f"{MAX_COUNT}, low before high. A servo in multi-turn mode gives such figures: "
+            "switch it back to one turn and calibrate again."
+        )
+
+
+def _travel(joint: JointCalibration) -> tuple[float, float]:
+    half = (joint.range_max - joint.range_min) / 2.0 * DEGREES_PER_STEP
+    return -half, half
+
+
+def _count(name: str, value: float) -> int:
+    if not -0.5 <= value <= MAX_COUNT + 0.5:
+        raise CalibrationError(
+            f"{name} would need count {value:.0f}, outside 0 to {MAX_COUNT} of its servo. "
+            "Choose a pose nearer the middle, or calibrate again."
+        )
+    return min(MAX_COUNT, max(0, round(value)))
