@@ -23,11 +23,13 @@ ENDSTOP_DEG: Final = 2.0  # how far the mechanics go beyond the calibrated range
 JAW_STOP_DEG: Final = 0.1
 SUPPLY_DECIVOLTS: Final = 120
 CABLE_OHM: Final = 0.08
+LINGER_S: Final = 0.5  # a block let go falls after the arm has come to rest
 CURRENT_A: Final = 0.0065  # ampere per unit of register 69
-START_DEG: Final = (0.0, -95.0, 92.0, 70.0, 0.0)  # folded, a little above where it sags to
+START_DEG: Final = (0.0, -90.0, 86.0, 66.0, 0.0)  # folded, about where it sags to
 START_JAW_PERCENT: Final = 10.0
 
 JointDegrees = tuple[float, float, float, float, float]
+SixFlags = tuple[bool, bool, bool, bool, bool, bool]
 
 
 class Forces(Protocol):
@@ -55,7 +57,7 @@ class WorldLike(Protocol):
         q_deg: JointDegrees,
         jaw_deg: float,
         jaw_closing: bool,
-        torque_on: tuple[bool, ...],
+        torque_on: SixFlags,
     ) -> Forces:
         """Move blocks, and say what the world does to the arm."""
 
@@ -80,7 +82,7 @@ class EmptyWorld:
         q_deg: JointDegrees,
         jaw_deg: float,
         jaw_closing: bool,
-        torque_on: tuple[bool, ...],
+        torque_on: SixFlags,
     ) -> Forces:
         """Nothing pulls, nothing blocks."""
         return NoForces()
@@ -115,7 +117,7 @@ class VirtualArm:
         self._loads = tuple(_ends(joint) for joint in range(len(self.servos)))
         self._jaw_end = self._loads[cal.GRIPPER].lowest
         self._gravity: tuple[float, ...] = (0.0,) * 5
-        self._disturbed = True
+        self._awake_s = LINGER_S  # how long the world is still looked at
         self._set_voltage()
 
     # --- angles
@@ -140,11 +142,11 @@ class VirtualArm:
     @property
     def resting(self) -> bool:
         """True when nothing changes until somebody writes or the world is touched."""
-        return not self._disturbed and all(servo.resting for servo in self.servos)
+        return self._awake_s <= 0.0 and all(servo.resting for servo in self.servos)
 
     def disturb(self) -> None:
         """The world was touched: look at it again."""
-        self._disturbed = True
+        self._awake_s = LINGER_S
 
     def advance(self, now_s: float) -> None:
         """Move everything on to `now_s`; an earlier time changes nothing."""
@@ -162,16 +164,18 @@ class VirtualArm:
             servo.idle(dt_s)
 
     def _step(self) -> None:
-        self._disturbed = False
         joints, jaw = self.true_deg()
         gripper = self.servos[cal.GRIPPER].motor
         closing = gripper.duty < 0 or gripper.velocity < 0
-        torque = tuple(servo.drive.torque for servo in self.servos)
+        one, two, three, four, five, six = (servo.drive.torque for servo in self.servos)
+        torque = (one, two, three, four, five, six)
         forces = self.world.step(DT_S, joints, jaw, closing, torque)
         self._gravity = tuple(forces.gravity)
         self._take(forces, torque)
         for servo, load in zip(self.servos, self._loads, strict=True):
             servo.step(DT_S, load)
+        still = all(servo.resting for servo in self.servos)
+        self._awake_s = self._awake_s - DT_S if still else LINGER_S
         self._set_voltage()
 
     def _take(self, forces: Forces, torque: Sequence[bool]) -> None:

@@ -14,10 +14,10 @@ from typing import Final
 
 FREE_SPEED: Final = 3400.0  # steps/s at full duty
 TIME_CONSTANT_S: Final = 0.008
-STEPS_AT_FULL: Final = 1088.0  # position error x P that asks for full duty
+STEPS_AT_FULL: Final = 1700.0  # position error x P that asks for full duty
 DAMPING: Final = 0.5 / (32 * FREE_SPEED)  # duty per D and step/s
 FRICTION: Final = 0.006  # of full torque; below it a standing motor stays
-LIMP_SPEED: Final = 6000.0  # steps/s under full torque when back-driven
+LIMP_SPEED: Final = 4000.0  # steps/s under full torque when back-driven
 LIMP_TIME_S: Final = 0.12
 LIMP_FRICTION: Final = 0.008
 STALL_CURRENT: Final = 415.0  # units of 6.5 mA
