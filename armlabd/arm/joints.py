@@ -52,7 +52,7 @@ class Pose(NamedTuple):
 
 ZERO = Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 HOME = Pose(0.0, -90.0, 60.0, 60.0, 0.0, 0.0)  # the tool stands 0.13 m above the table
-# Resting: folded low, the tool 17 mm above the table. A limp arm ends up at 7 mm with the hand
+# Resting: folded low, the tool 16 mm above the table. A limp arm ends up at 7 mm with the hand
 # tilted 25 degrees, so that switching torque off here drops it little.
 PARK = Pose(0.0, -98.0, 86.0, 75.0, 0.0, 0.0)
 VIEW = HOME._replace(pan=100.0)  # the same, swung aside: nothing of the table is hidden

@@ -201,14 +201,22 @@ def _from_dict(values: Mapping[str, Any]) -> Limits:
     limits = Limits(
         **{
             **values,
-            "travel_deg": tuple(_pair("travel_deg", pair) for pair in values["travel_deg"]),
+            "travel_deg": tuple(
+                _pair("travel_deg", pair) for pair in _rows("travel_deg", values["travel_deg"])
+            ),
             "grip_percent": _pair("grip_percent", values["grip_percent"]),
             "base_box": _box(values["base_box"]),
-            "keep_out": tuple(map(_box, values["keep_out"])),
+            "keep_out": tuple(map(_box, _rows("keep_out", values["keep_out"]))),
         }
     )
     _refuse_wider(limits)
     return limits
+
+
+def _rows(name: str, value: object) -> Sequence[object]:
+    if not isinstance(value, (list, tuple)):
+        raise LimitError(f"{name} = {value!r} must be a list.")
+    return value
 
 
 def _pair(name: str, value: object) -> Range:
