@@ -3,38 +3,46 @@
 The protocol has no transaction number. It has the length of the answer, which the master chooses.
 A missed answer of n bytes may still come, so that servo is not believed at n bytes until it has
 answered a later request of another length and some time has passed. A servo that misses again and
-again rests, then has to answer a probe. Answers of one servo come in the order of its requests:
-what answers a newer request proves that the older ones can no longer come.
+again rests, and is asked only by probes, whose data nobody uses, until it answers one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-MAX_DOUBTS = 8  # misses in a row before a servo rests; bounds how far a read is lengthened
-MAX_PROBE_BYTES = 40
+MAX_STREAK = 8  # misses in a row before a servo rests
+FORGET = 10  # a silent servo's debts are forgotten after this many times `late_s`
 
 
 class LateAnswers:
-    """The lengths at which each servo owes an answer. `late_s`: how late an answer can be."""
+    """The lengths at which each servo owes an answer.
 
-    def __init__(self, late_s: float) -> None:
+    `late_s`: how late an answer can be. `probe_s`: how often a resting servo is tried.
+    """
+
+    def __init__(self, late_s: float, probe_s: float) -> None:
         self._late_s = late_s
+        self._probe_s = probe_s
         self._owed: dict[int, dict[int, float]] = {}
+        self._streak: dict[int, int] = {}
+        self._missed_at: dict[int, float] = {}
 
     def missed(self, id: int, count: int, at_s: float) -> None:
         """An answer of `count` parameters did not come."""
+        self._forget(id, at_s - FORGET * self._late_s)
         self._owed.setdefault(id, {})[count] = at_s
+        self._streak[id] = self._streak.get(id, 0) + 1
+        self._missed_at[id] = at_s
 
     def answered(self, id: int, at_s: float) -> None:
         """A believed answer came: what is owed for longer than `late_s` cannot come any more."""
-        if owed := self._owed.get(id):
-            kept = {count: since for count, since in owed.items() if at_s - since <= self._late_s}
-            self._owed[id] = kept
+        self._streak[id] = 0
+        self._forget(id, at_s - self._late_s)
 
-    def trust(self, id: int) -> None:
-        """A probe was answered: forget everything owed."""
-        self._owed.pop(id, None)
+    def _forget(self, id: int, before_s: float) -> None:
+        """Strike out what was missed before `before_s`."""
+        if owed := self._owed.get(id):
+            self._owed[id] = {count: since for count, since in owed.items() if since >= before_s}
 
     def doubtful(self, id: int, count: int) -> bool:
         """True when an answer of `count` parameters could be a late one."""
@@ -42,17 +50,11 @@ class LateAnswers:
 
     def rests(self, id: int) -> bool:
         """True when the servo has missed so often that it has to answer a probe first."""
-        return len(self._owed.get(id, ())) >= MAX_DOUBTS
+        return self._streak.get(id, 0) >= MAX_STREAK
 
     def probe_due(self, id: int, at_s: float) -> bool:
         """True when a resting servo's last miss is long enough ago to try again."""
-        return self.rests(id) and at_s - max(self._owed[id].values()) > self._late_s
-
-    def probe_bytes(self, id: int) -> int:
-        """A length for the probe that is not owed, or else the one owed for longest."""
-        owed = self._owed.get(id, {})
-        free = (count for count in range(1, MAX_PROBE_BYTES) if count not in owed)
-        return next(free, 0) or min(owed, key=lambda count: (count == 0, owed[count]))
+        return self.rests(id) and at_s - self._missed_at[id] >= self._probe_s
 
     def safe_bytes(self, ids: Iterable[int], count: int) -> int:
         """The smallest length from `count` up at which none of `ids` owes an answer."""

@@ -263,7 +263,7 @@ class Master:
         self, ids: tuple[int, ...], address: int, count: int, slack_s: float, *, unicast: bool
     ) -> dict[int, Reading]:
         """One attempt at those servos that do not rest."""
-        self._probe_one(ids, slack_s)
+        self._probe(ids, slack_s)
         asked = tuple(id for id in ids if not self._wire.late.rests(id))
         plan = self._plan(asked, address, count)
         for id in ids:
@@ -287,18 +287,17 @@ class Master:
         start = min(address, TABLE_BYTES - total)
         return _Plan(start, total, address - start) if start >= 0 else None
 
-    def _probe_one(self, ids: tuple[int, ...], slack_s: float) -> None:
-        """Try one servo that has rested long enough; its answer proves that it is back."""
+    def _probe(self, ids: tuple[int, ...], slack_s: float) -> None:
+        """Try the servos that have rested long enough; who answers is asked again from now on."""
         now_s = self._clock.monotonic()
-        id = next((id for id in ids if self._wire.late.probe_due(id, now_s)), None)
-        if id is None:
+        due = tuple(id for id in ids if self._wire.late.probe_due(id, now_s))
+        plan = self._plan(due, 0, 1) if due else None
+        if plan is None:
             return
         self.counters.probes += 1
-        count = self._wire.late.probe_bytes(id)
-        _, answers = self._wire.transact(frames.read(id, 0, count), {id: count}, slack_s)
-        if answers:
-            self._wire.late.trust(id)
-            self._wire.expect_noise()  # older answers may be behind it
+        request = frames.sync_read(due, *plan[:2])
+        self._wire.transact(request, dict.fromkeys(due, plan.total), slack_s)
+        self._wire.expect_noise()  # older answers may be behind those of the probe
 
     def _ask_once(self, id: int, request: bytes, slack_s: float) -> Reading | None:
         """One request that is answered without data."""

@@ -30,6 +30,7 @@ class Timing:
     quiet_s: float = 0.002  # two USB frames without a byte: the line is quiet
     drain_s: float = 0.02  # the longest wait for a quiet line
     late_s: float = 0.5  # the latest an answer may come; 0.12 s has been seen
+    probe_s: float = 0.1  # how often a servo that fell silent is tried
 
 
 class Wire:
@@ -40,7 +41,7 @@ class Wire:
     ) -> None:
         self.timing = timing
         self.counters = counters
-        self.late = LateAnswers(timing.late_s)
+        self.late = LateAnswers(timing.late_s, timing.probe_s)
         self._transport = transport
         self._clock = clock
         self._causes: dict[int, Cause] = {}
@@ -62,7 +63,7 @@ class Wire:
         """Send, collect, count. Returns when it was sent, and the answers by id."""
         self.empty_input()
         self.counters.transactions += 1
-        self.counters.asked.update(expected)
+        self.counters.asked.update(expected.keys())
         sent_s = self.send(request)
         answer_bytes = sum(expected.values()) + OVERHEAD_BYTES * len(expected)
         delays_s = len(expected) * self.timing.return_delay_s
