@@ -22,12 +22,17 @@ _FINE_DEG = (2.0, 0.7)
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A square on the table: centre in metres, yaw in (-45, 45], overlap 0..1 with the pixels."""
+    """A square on the table: centre in metres, yaw in (-45, 45].
+
+    `overlap` 0..1 of the model with the pixels; `squareness` of the pixels alone: 0.43 a square,
+    0.19 and more a block seen from the side, 0 a disc.
+    """
 
     x: float
     y: float
     yaw_deg: float
     overlap: float
+    squareness: float
     pixels: int
 
 
@@ -50,7 +55,7 @@ def fit_top(patch: Patch, lens: Lens, size_m: float, height_m: float) -> Fit:
     centre = chosen.mean(axis=0)
     yaw_deg = square_yaw_deg(chosen - centre)
     inside = _inside_square(everywhere - centre, yaw_deg, size_m)
-    return _fit(centre, yaw_deg, inside, patch.mask)
+    return _fit(centre, yaw_deg, inside, patch)
 
 
 def fit_body(patch: Patch, lens: Lens, size_m: float, height_m: float) -> Fit:
@@ -63,12 +68,19 @@ def fit_body(patch: Patch, lens: Lens, size_m: float, height_m: float) -> Fit:
 
 
 def square_yaw_deg(offsets: Floats) -> float:
-    """Yaw in (-45, 45] of a filled square from (n, 2) offsets to its centre.
-
-    The sum of z^4 over a square points at its corners: all pixels vote, not the outline alone.
-    """
-    moment = complex(np.sum((offsets[:, 0] + 1j * offsets[:, 1]) ** 4))
+    """Yaw in (-45, 45] of a filled square from (n, 2) offsets to its centre."""
+    moment = corner_moment(offsets)
     return wrap_deg(math.degrees(math.atan2(-moment.imag, -moment.real)) / 4)
+
+
+def corner_moment(offsets: Floats) -> complex:
+    """Sum of z^4 over that of |z|^4: it points at a square's corners, and vanishes for a disc.
+
+    All pixels vote, so it is steadier than the edges of an outline.
+    """
+    z = offsets[:, 0] + 1j * offsets[:, 1]
+    scale = float(np.sum(np.abs(z) ** 4))
+    return complex(np.sum(z**4)) / scale if scale > 0 else 0j
 
 
 def wrap_deg(angle_deg: float) -> float:
@@ -103,15 +115,23 @@ def _body_at(patch: Patch, lens: Lens, size_m: float, height_m: float, yaw_deg: 
         centre = centre + (goal - _centroid(hull))
     hull = body_hull(centre, yaw_deg, size_m, height_m, lens)
     inside = _inside_polygon(patch.table.reshape(-1, 2), hull)
-    return _fit(centre, yaw_deg, inside, patch.mask)
+    return _fit(centre, yaw_deg, inside, patch)
 
 
-def _fit(centre: Floats, yaw_deg: float, inside: Mask, mask: Mask) -> Fit:
-    chosen = mask.ravel()
+def _fit(centre: Floats, yaw_deg: float, inside: Mask, patch: Patch) -> Fit:
+    chosen = patch.mask.ravel()
     union = int(np.count_nonzero(inside | chosen))
     both = int(np.count_nonzero(inside & chosen))
     overlap = both / union if union else 0.0
-    return Fit(float(centre[0]), float(centre[1]), wrap_deg(yaw_deg), overlap, int(chosen.sum()))
+    points = patch.table[patch.mask]
+    return Fit(
+        x=float(centre[0]),
+        y=float(centre[1]),
+        yaw_deg=wrap_deg(yaw_deg),
+        overlap=overlap,
+        squareness=abs(corner_moment(points - points.mean(axis=0))),
+        pixels=int(chosen.sum()),
+    )
 
 
 def _inside_square(offsets: Floats, yaw_deg: float, size_m: float) -> Mask:

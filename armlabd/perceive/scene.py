@@ -63,8 +63,8 @@ class SceneObject:
         """The JSON form: metres to 0.1 mm, degrees and pixels to 0.1."""
         return {
             "label": self.label,
-            "x": round(self.x, 4),
-            "y": round(self.y, 4),
+            "x": round(self.x, 4) + 0.0,  # no minus zero
+            "y": round(self.y, 4) + 0.0,
             "yaw_deg": _shown_yaw_deg(self.yaw_deg),
             "box": [round(side, 1) for side in self.box],
             "source": self.source,
@@ -156,7 +156,7 @@ def _object(judged: Judged, sizes: Mapping[str, float]) -> SceneObject:
 
 def _shown_yaw_deg(yaw_deg: float) -> float:
     rounded = round(yaw_deg, 1)
-    return 45.0 if rounded == -45.0 else rounded  # a square: the open end of the range
+    return 45.0 if rounded == -45.0 else rounded + 0.0  # a square: the open end of the range
 
 
 def _rejected_dict(judged: Judged) -> dict[str, Any]:
@@ -166,6 +166,6 @@ def _rejected_dict(judged: Judged) -> dict[str, Any]:
         "label": claim.label,
         "box": [round(side, 1) for side in claim.box],
         "source": claim.source,
-        **{axis: round(value, 4) for axis, value in place.items()},
+        **{axis: round(value, 4) + 0.0 for axis, value in place.items()},
         "reasons": list(judged.reasons),
     }
