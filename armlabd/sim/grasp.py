@@ -118,15 +118,24 @@ class Touch:
         return self.moving_low and self.in_width and inside
 
     @property
-    def pickable(self) -> bool:
-        """True when closing the jaws would pick the block."""
+    def in_zone(self) -> bool:
+        """True when the centre lies where the jaws pick, however high the hand is."""
         return (
-            self.fixed_low
-            and self.moving_low
-            and self.hand.upright >= math.cos(math.radians(PICK_TILT_DEG))
+            self.hand.upright >= math.cos(math.radians(PICK_TILT_DEG))
             and PICK_NEAR_M - _SLACK_M <= self.along <= PICK_FAR_M + _SLACK_M
             and abs(self.off) <= PICK_ACROSS_M + _SLACK_M
         )
+
+    @property
+    def pickable(self) -> bool:
+        """True when closing the jaws would pick the block."""
+        return self.fixed_low and self.moving_low and self.in_zone
+
+    @property
+    def jammed(self) -> bool:
+        """True when the block is under a gap too narrow for the jaws to come down around it."""
+        narrow = self.gap < self.block.size_m + LANDING_ROOM_M
+        return narrow and self.in_width and 0.0 < self.along < self.gap
 
     @property
     def stop_deg(self) -> float:
@@ -143,7 +152,7 @@ class Touch:
 
     def side_when_landing(self) -> Side:
         """Where a block goes when the jaws come down onto it."""
-        if self.pickable and self.gap >= self.block.size_m + LANDING_ROOM_M:
+        if self.in_zone and self.gap >= self.block.size_m + LANDING_ROOM_M:
             return Side.BETWEEN
         if abs(self.off) > PICK_ACROSS_M + _SLACK_M:
             return Side.ASIDE
@@ -178,6 +187,11 @@ class Touch:
             turn = max(0.0, math.degrees(math.asin(fit)) - 45.0)
             self.turn_deg = math.copysign(min(turn, abs(self.turn_deg)), self.turn_deg)
         self.along = max(self.gap - self.half, self.half)
+
+    def align(self) -> None:
+        """Lay the block flat against the fixed jaw, as both jaws hold it."""
+        self.turn_deg, self.along = 0.0, self.block.size_m / 2
+        self.store()
 
     def store(self) -> None:
         """Write the measures back to the block."""

@@ -23,7 +23,7 @@ RELEASE_DEG = math.degrees(0.001 / jaws.JAW_LENGTH_M)  # the jaw 1 mm wider than
 CONTACT_DEG = 0.4  # a jaw this near the block's width has closed on it
 _GRAVITY_STEP_DEG = 0.1  # the weight's torques are worked out anew after this much travel
 
-Torque = tuple[bool, bool, bool, bool, bool, bool]
+Torque = tuple[bool, ...]  # six, the gripper last
 
 
 class WorldForces(NamedTuple):
@@ -221,6 +221,7 @@ class World:
                 continue
             stop_deg = max(touch.stop_deg, stop_deg if stop_deg is not None else -math.inf)
             if closing and hand.jaw_deg <= touch.stop_deg + CONTACT_DEG:
+                touch.align()
                 self._take(block, touch.stop_deg)
                 break
         if pushed:
@@ -230,8 +231,10 @@ class World:
     def _touch_of(self, hand: Hand, block: Block) -> Touch | None:
         """The block beside the jaws, or None (and no memory of it) when it is out of their way."""
         near = (block.x - hand.x) ** 2 + (block.y - hand.y) ** 2 < NEAR_M * NEAR_M
+        if near and block.fall_mps > 0.0:
+            return None
         touch = Touch(hand, block) if near else None
-        if touch is None or not touch.low or block.fall_mps > 0.0:
+        if touch is None or not touch.low:
             self._sides.pop(block.label, None)
             return None
         return touch
@@ -240,7 +243,8 @@ class World:
         """Keep track of the block's side and push it there; true when it moved."""
         label = touch.block.label
         side = self._sides.get(label)
-        if not (touch.on_fixed or touch.on_moving):
+        jammed = touch.jammed and side is not Side.BETWEEN
+        if not (touch.on_fixed or touch.on_moving or jammed):
             self._sides[label] = touch.side_when_free()
             return False
         if side is None:
