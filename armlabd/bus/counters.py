@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -53,6 +53,12 @@ class Counters:
         self.answered: Counter[int] = Counter()
         self.with_error_bits: Counter[int] = Counter()
         self.misses: Counter[tuple[int, Cause]] = Counter()
+
+    def ask(self, ids: Iterable[int]) -> None:
+        """One request to `ids`."""
+        self.transactions += 1
+        for id in ids:
+            self.asked[id] += 1
 
     def answer(self, id: int, error_bits: int) -> None:
         """An answer that counted."""

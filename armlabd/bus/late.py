@@ -36,13 +36,23 @@ class LateAnswers:
 
     def answered(self, id: int, at_s: float) -> None:
         """A believed answer came: what is owed for longer than `late_s` cannot come any more."""
+        if id not in self._owed:
+            return
         self._streak[id] = 0
         self._forget(id, at_s - self._late_s)
+        if not self._owed[id]:
+            for known in (self._owed, self._streak, self._missed_at):
+                known.pop(id)
 
     def _forget(self, id: int, before_s: float) -> None:
         """Strike out what was missed before `before_s`."""
         if owed := self._owed.get(id):
             self._owed[id] = {count: since for count, since in owed.items() if since >= before_s}
+
+    @property
+    def clean(self) -> bool:
+        """True when no servo owes anything."""
+        return not self._owed
 
     def doubtful(self, id: int, count: int) -> bool:
         """True when an answer of `count` parameters could be a late one."""

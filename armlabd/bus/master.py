@@ -250,26 +250,22 @@ class Master:
         missing = ids
         for attempt in self._attempts(retries):
             found |= self._read_once(missing, address, count, self._slack(retries), unicast=unicast)
+            if len(found) == len(ids):
+                return Readings(found)
             missing = tuple(id for id in ids if id not in found)
-            if not missing:
-                break
             self._count_retry(attempt, retries)
         readings = Readings((id, found[id]) for id in ids if id in found)
-        if missing:
-            readings.no_answer = self._wire.no_answer(missing)
+        readings.no_answer = self._wire.no_answer(missing)
         return readings
 
     def _read_once(
         self, ids: tuple[int, ...], address: int, count: int, slack_s: float, *, unicast: bool
     ) -> dict[int, Reading]:
         """One attempt at those servos that do not rest."""
-        self._probe(ids, slack_s)
-        asked = tuple(id for id in ids if not self._wire.late.rests(id))
-        plan = self._plan(asked, address, count)
-        for id in ids:
-            if id not in asked or plan is None:
-                self._wire.rest(id)
-        if not asked or plan is None:
+        asked, plan = ids, _Plan(address, count, 0)
+        if not self._wire.late.clean:
+            asked, plan = self._avoid_late(ids, address, count, slack_s)
+        if not asked:
             return {}
         make = frames.read(asked[0], *plan[:2]) if unicast else frames.sync_read(asked, *plan[:2])
         sent_s, answers = self._wire.transact(make, dict.fromkeys(asked, plan.total), slack_s)
@@ -278,6 +274,20 @@ class Master:
             id: Reading(frame.params[plan.skip : end], frame.error, sent_s)
             for id, frame in answers.items()
         }
+
+    def _avoid_late(
+        self, ids: tuple[int, ...], address: int, count: int, slack_s: float
+    ) -> tuple[tuple[int, ...], _Plan]:
+        """Whom to ask, and for which bytes, while late answers may come."""
+        self._probe(ids, slack_s)
+        asked = tuple(id for id in ids if not self._wire.late.rests(id))
+        plan = self._plan(asked, address, count)
+        if plan is None:
+            asked = ()
+        for id in ids:
+            if id not in asked:
+                self._wire.rest(id)
+        return asked, plan or _Plan(address, count, 0)
 
     def _plan(self, ids: tuple[int, ...], address: int, count: int) -> _Plan | None:
         """Lengthen the read until none of `ids` owes an answer of that length."""
