@@ -1,0 +1,1 @@
+"""cli: the command line. It talks to the daemon over HTTP; `run` and `sim` start processes."""

@@ -1,0 +1,119 @@
+"""`armlabd --help`: the command line and its exit codes.
+
+0 done, 1 refused, 2 wrong use, 3 no daemon answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from armlabd import __version__
+from armlabd.cli.exits import REFUSED, UNREACHABLE, USAGE
+
+EPILOG = "Exit status: 0 done, 1 refused, 2 wrong use, 3 no daemon answers."
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = argparse.ArgumentParser(prog="armlabd", description=__doc__, epilog=EPILOG)
+    top.add_argument("--version", action="version", version=f"armlabd {__version__}")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--url", help="the daemon's address (default: the local one)")
+    common.add_argument("--key", help="default: $ARM_OPERATOR_KEY, $ARM_API_KEY, the key file")
+    common.add_argument("--certificate", default="", help="PEM file that signs a TLS daemon")
+    common.add_argument("--state", type=Path, help="state folder of a local daemon")
+    common.add_argument("--json", action="store_true", help="answer as JSON")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_processes(commands)
+    _add_requests(commands, common)
+    _add_files(commands)
+    return top
+
+
+Commands = argparse._SubParsersAction
+
+
+def _add_processes(commands: Commands[argparse.ArgumentParser]) -> None:
+    run = commands.add_parser("run", help="run the daemon until it is told to end")
+    run.add_argument("--sim", action="store_true", help="with a virtual arm and camera")
+    run.add_argument("--config", type=Path, help="settings (default: /etc/armlabd/config.toml)")
+    run.add_argument("--state", type=Path, help="state folder")
+    run.add_argument("--port", type=int, help="HTTP port; 0 = any free one")
+    sim = commands.add_parser("sim", help="run the virtual servo bus alone")
+    sim.add_argument("--state", type=Path, required=True, help="folder for port and control socket")
+    sim.add_argument("--seed", type=int, default=0)
+    sim.add_argument("--orphan-s", type=float, default=3600.0, help="end after so long unused")
+    bench = commands.add_parser("bench", help="measure this machine against the bars")
+    bench.add_argument("what", choices=("start", "stop"))
+    bench.add_argument("--json", action="store_true", help="figures as JSON")
+    bench.add_argument("--count", type=int, default=0, help="repetitions (0 = the full number)")
+
+
+def _add_requests(
+    commands: Commands[argparse.ArgumentParser], common: argparse.ArgumentParser
+) -> None:
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, parents=[common])
+
+    add("status", "what state everything is in, and what to do next")
+    add("stop", "stop the arm at once")
+    add("clear-stop", "clear a stop (operator); nothing resumes")
+    add("runs", "the newest runs")
+    goal = add("goal", "a sentence to carry out, such as 'put the red block in the bin'")
+    goal.add_argument("text")
+    goal.add_argument("--no-wait", action="store_true", help="start it and return")
+    call = add("call", "one tool call, such as: call move_to_pose x=0.2 y=0.1 z=0.05")
+    call.add_argument("tool")
+    call.add_argument("args", nargs="*", metavar="name=value")
+    answer = add("answer", "answer the open question")
+    answer.add_argument("answer")
+    answer.add_argument("--question", help="its id, when several are open")
+    check = add("check", "check a plan without moving")
+    check.add_argument("plan", type=Path, metavar="PLAN.json")
+    plan = add("plan", "run a plan from a file")
+    plan.add_argument("plan", type=Path, metavar="PLAN.json")
+    plan.add_argument("--no-wait", action="store_true", help="start it and return")
+
+
+def _add_files(commands: Commands[argparse.ArgumentParser]) -> None:
+    keys = commands.add_parser("keys", help="list, add or revoke keys on this board")
+    keys.add_argument("--state", type=Path)
+    keys.add_argument("--sim", action="store_true", help="the virtual arm's keys")
+    what = keys.add_subparsers(dest="what", required=True)
+    what.add_parser("list")
+    add = what.add_parser("add")
+    add.add_argument("name")
+    add.add_argument("--role", choices=("reader", "agent", "operator"), default="agent")
+    what.add_parser("revoke").add_argument("name")
+    audit = commands.add_parser("audit", help="who asked for what, and what was decided")
+    audit.add_argument("what", choices=("tail",))
+    audit.add_argument("-n", type=int, default=20)
+    audit.add_argument("--state", type=Path)
+    audit.add_argument("--sim", action="store_true", help="the virtual arm's audit")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out one command; the exit code."""
+    options = parser().parse_args(arguments)
+    from armlabd.cli.client import Unreachable
+    from armlabd.cli.commands import COMMANDS, WrongUse
+    from armlabd.cli.show import complain
+
+    try:
+        return COMMANDS[options.command](options)
+    except WrongUse as error:
+        complain(str(error))
+        return USAGE
+    except Unreachable as error:
+        complain(str(error))
+        return UNREACHABLE
+    except KeyboardInterrupt:
+        return REFUSED
+
+
+def entry() -> None:
+    """The installed command."""
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""`armlabd run`, `armlabd sim`, `armlabd bench`: commands that start processes."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import subprocess
+import sys
+
+from armlabd.cli.exits import OK, REFUSED, USAGE
+from armlabd.cli.show import as_json, complain, say
+from armlabd.config import Config, ConfigError, load_config
+from armlabd.daemon.core_process import CoreError
+from armlabd.daemon.main import Options, Ready, serve
+from armlabd.daemon.settings import StartError
+from armlabd.daemon.sim_process import SimError
+from armlabd.daemon.state import StateError
+
+
+def run(options: argparse.Namespace) -> int:
+    """The daemon, until SIGTERM or Ctrl-C."""
+    from armlabd.doors.http.server import DoorError
+    from armlabd.gate.roles import KeyFileError
+
+    try:
+        config = load_config(options.config)
+        _start_logging(config)
+        chosen = Options(options.sim, options.state, options.port)
+        asyncio.run(serve(config, chosen, _tell))
+    except ConfigError as error:
+        for fault in error.faults:
+            complain(f"{error.path or 'settings'}: {fault}")
+        return USAGE
+    except (StartError, StateError, DoorError, CoreError, SimError, KeyFileError) as error:
+        complain(str(error))
+        return REFUSED
+    return OK
+
+
+def _start_logging(config: Config) -> None:
+    level = getattr(logging, config.log.level.upper())
+    form = "%(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=level, format=form, stream=sys.stderr)
+
+
+def _tell(ready: Ready) -> None:
+    kind = "virtual arm" if ready.simulated else "real arm"
+    say(f"armlabd answers at {ready.url} ({kind}), ready after {ready.start_s:.2f} s")
+    say(f"state: {ready.state}")
+    for key in ready.new_keys:
+        say(f"new {key.role.label} key, shown this once: {key.text}")
+    sys.stdout.flush()
+
+
+def sim(options: argparse.Namespace) -> int:
+    """The virtual servo bus alone, for other programs to talk to."""
+    command = [sys.executable, "-m", "armlabd.sim", "--state", str(options.state)]
+    arguments = ["--seed", str(options.seed), "--orphan-s", str(options.orphan_s)]
+    try:
+        return subprocess.run([*command, *arguments], check=False).returncode
+    except KeyboardInterrupt:
+        return OK
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Measure one of the bars."""
+    from armlabd.bench import BENCHES
+
+    report = BENCHES[options.what](options.count)
+    if options.json:
+        as_json(report.as_dict())
+    else:
+        for line in report.lines():
+            say(line)
+    return OK if report.held else REFUSED

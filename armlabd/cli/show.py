@@ -1,0 +1,103 @@
+"""What people read on the terminal. Plain text; colours only where a terminal is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+OUT = Console(highlight=False, soft_wrap=True)
+ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(text: str, style: str | None = None) -> None:
+    """One line on standard output."""
+    OUT.print(text, style=style, markup=False)
+
+
+def complain(text: str) -> None:
+    """One line on standard error."""
+    ERR.print(text, style="red", markup=False)
+
+
+def as_json(data: Any) -> None:
+    """Data as JSON, for other programs."""
+    OUT.print(json.dumps(data, indent=1, default=str), markup=False)
+
+
+def error_of(body: Mapping[str, Any]) -> str:
+    """The sentence of a refusal, with its code."""
+    sentence = body.get("error") or body.get("sentence") or "no reason was given"
+    code = body.get("code")
+    return f"refused ({code}): {sentence}" if code else str(sentence)
+
+
+def scene_lines(scene: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """Accepted and rejected claims, one line each."""
+    lines: list[tuple[str, str | None]] = []
+    for item in scene.get("objects", []):
+        place = f"x {item['x']:.3f} y {item['y']:+.3f} m, yaw {item['yaw_deg']:+.0f} deg"
+        lines.append((f"  accepted  {item['label']:<12} {place}  [{item['source']}]", "green"))
+    for item in scene.get("rejected", []):
+        reasons = "; ".join(item.get("reasons", []))
+        lines.append((f"  rejected  {item['label']:<12} {reasons}", "yellow"))
+    for item in scene.get("ambiguous", []):
+        count = len(item["candidates"])
+        lines.append((f"  unclear   {item['label']:<12} there are {count} of them", "yellow"))
+    return lines or [("  the table is empty", None)]
+
+
+def step_line(row: Mapping[str, Any]) -> tuple[str, str | None]:
+    """One line of a run's trace."""
+    if row.get("event") == "step":
+        word = "ok" if row["ok"] else "NO"
+        style = "green" if row["ok"] else "red"
+        note = f"  ({row['note']})" if row.get("note") else ""
+        return f"  step {row['step']:>2} {word}  {row['tool']:<14} {row['sentence']}{note}", style
+    return f"       --  {row.get('sentence', row.get('event', ''))}", "yellow"
+
+
+def plan_lines(plan: Mapping[str, Any]) -> list[str]:
+    """The steps of a plan, numbered from 1."""
+    lines = []
+    for number, step in enumerate(plan.get("steps", []), start=1):
+        args = " ".join(f"{name}={value:g}" for name, value in step["args"].items())
+        expect = f"  expect {step['expect']}" if step.get("expect") else ""
+        lines.append(f"  {number:>2} {step['tool']:<14} {args:<48} {step.get('note', '')}{expect}")
+    return lines
+
+
+def check_lines(report: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """Outcome, faults and warnings of a check."""
+    good = not report.get("faults")
+    lines: list[tuple[str, str | None]] = [(f"  {report['outcome']}", "green" if good else "red")]
+    for kind, style in (("faults", "red"), ("warnings", "yellow")):
+        lines += [
+            (f"  {kind[:-1]} {fault['rule']}: {fault['sentence']}", style)
+            for fault in report.get(kind, [])
+        ]
+    return lines
+
+
+def status_lines(status: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """The status as a person reads it: every part, and what to do next."""
+    arm, camera = status["arm"], status["camera"]
+    kind = "virtual arm" if status["simulated"] else "real arm"
+    lines: list[tuple[str, str | None]] = [(f"{kind}: {arm['state']}", None)]
+    if status["stopped"]:
+        stop = status["stop"] or {}
+        lines.append((f"STOPPED: {stop.get('sentence', '')}", "bold red"))
+        lines.append(("  next: armlabd clear-stop (operator), when the cause is gone", None))
+    if arm.get("joints_deg"):
+        joints = "  ".join(f"{name} {value:+.1f}" for name, value in arm["joints_deg"].items())
+        lines.append((f"joints: {joints} deg  gripper {arm['gripper_percent']} %", None))
+        lines.append((f"torque: {'on' if arm['torque'] else 'off'}", None))
+    parts = (("arm", arm), ("camera", camera), ("planner", status["planner"]))
+    for name, part in (*parts, ("button", status["button"])):
+        after = f"  next: {part['next']}" if part.get("next") else ""
+        lines.append((f"{name}: {part['state']}{after}", None))
+    if status.get("run"):
+        lines.append((f"run: {status['run']['id']} {status['run']['state']}", None))
+    return lines

@@ -1,0 +1,1 @@
+"""daemon: builds the rooms, starts and watches the processes, opens the doors."""

@@ -1,0 +1,196 @@
+"""The motion core as a process: started, adopted, and ended when it falls silent.
+
+A core that is lost is killed first and released after: the helper opens the port by itself and
+sends torque-off. The next core then starts latched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from armlabd.durable import write_atomic
+from armlabd.motion.client import CoreClient
+from armlabd.motion.settings import CoreSettings
+
+log = logging.getLogger(__name__)
+
+CONNECT_TIMEOUT_S = 10.0
+PUSH_TIMEOUT_S = 3.0
+LEAVE_TIMEOUT_S = 30.0  # parking from the far corner at low speed takes about ten seconds
+RELEASE_TIMEOUT_S = 10.0
+RESTART_DELAYS_S = (0.1, 0.5, 2.0, 10.0)
+
+
+class CoreError(Exception):
+    """The motion core cannot be started; the sentence says why."""
+
+
+class CoreProcess:
+    """Keeps one core running. `on_change` is called when it was lost and when it is back."""
+
+    def __init__(
+        self,
+        settings: CoreSettings,
+        client: CoreClient,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._settings, self._client, self._on_change = settings, client, on_change
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pid: int | None = None
+        self._lost = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+        self.losses = 0
+        self.last_release = ""
+        client.on_lost = self._on_lost
+
+    @property
+    def pid(self) -> int | None:
+        """The core's process id, ours or adopted."""
+        return self._pid
+
+    def spawn(self) -> None:
+        """Start a core without waiting; an adoptable one is looked for in `start`."""
+        path = Path(self._settings.state_dir) / "core.json"
+        write_atomic(path, self._settings.to_json().encode())
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "armlabd.motion.core", str(path)],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._pid = self._process.pid
+
+    async def start(self) -> None:
+        """Adopt the core that is running here, or start one. Raises CoreError."""
+        if not await self._adopt():
+            if self._process is None:
+                self.spawn()
+            await self._connect()
+        self._watching = asyncio.create_task(self._watch(), name="core watch")
+
+    async def close(self) -> None:
+        """Say goodbye and wait for the core to follow its exit policy."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        await self._client.close(goodbye=True)
+        await self._wait_gone(LEAVE_TIMEOUT_S)
+
+    async def _adopt(self) -> bool:
+        """Take over a running core with the same settings; ask one with others to leave."""
+        with contextlib.suppress(OSError):
+            await self._client.connect()
+        if not self._client.connected:
+            return False
+        await self._wait_push()
+        state = self._client.snapshot
+        if state is not None and state.settings_digest == self._settings.digest():
+            self._pid = state.pid
+            log.info("adopted the running motion core %s", state.pid)
+            return True
+        log.warning("the running motion core has other settings: it is asked to leave")
+        self._pid = state.pid if state is not None else None
+        await self._client.close(goodbye=True)
+        await self._wait_gone(LEAVE_TIMEOUT_S)
+        return False
+
+    async def _connect(self) -> None:
+        deadline = asyncio.get_running_loop().time() + CONNECT_TIMEOUT_S
+        while asyncio.get_running_loop().time() < deadline:
+            if self._process is not None and self._process.poll() is not None:
+                raise CoreError("The motion core ended at its start; its message stands above.")
+            try:
+                await self._client.connect()
+            except OSError:
+                await asyncio.sleep(0.01)
+                continue
+            await self._wait_push()
+            return
+        raise CoreError(f"The motion core did not answer within {CONNECT_TIMEOUT_S:g} s.")
+
+    async def _wait_push(self) -> None:
+        deadline = asyncio.get_running_loop().time() + PUSH_TIMEOUT_S
+        while self._client.snapshot is None and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.005)
+
+    def _on_lost(self, cause: str) -> None:
+        log.error("the motion core is lost (%s): it is ended and the arm released", cause)
+        self._lost.set()
+        self._on_change()
+
+    async def _watch(self) -> None:
+        while True:
+            await self._lost.wait()
+            self._lost.clear()
+            self.losses += 1
+            await self._replace()
+            self._on_change()
+
+    async def _replace(self) -> None:
+        """Kill, release, start anew; tried again with growing delays."""
+        await self._client.close()
+        self._kill()
+        await self._release()
+        for attempt in range(1_000_000):
+            await asyncio.sleep(RESTART_DELAYS_S[min(attempt, len(RESTART_DELAYS_S) - 1)])
+            try:
+                self.spawn()
+                await self._connect()
+            except (CoreError, OSError) as error:
+                log.error("the motion core could not be restarted: %s", error)
+                self._kill()
+                continue
+            log.warning("the motion core was restarted; it starts stopped")
+            return
+
+    async def _release(self) -> None:
+        settings = self._settings
+        command = [sys.executable, "-m", "armlabd.motion.release"]
+        arguments = ["--state", settings.state_dir, "--port", settings.port]
+        process = await asyncio.create_subprocess_exec(
+            *command, *arguments, "--baud", str(settings.baud), stdout=asyncio.subprocess.PIPE
+        )
+        try:
+            out, _ = await asyncio.wait_for(process.communicate(), RELEASE_TIMEOUT_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            out = b"The release helper did not end in time: cut the power of the arm."
+        self.last_release = out.decode(errors="replace").strip()
+        log.warning("release: %s", self.last_release)
+
+    def _kill(self) -> None:
+        if self._pid is not None and _is_core(self._pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait()
+        self._process = self._pid = None
+
+    async def _wait_gone(self, timeout_s: float) -> None:
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while self._pid is not None and _is_core(self._pid):
+            if self._process is not None and self._process.poll() is not None:
+                break
+            if asyncio.get_running_loop().time() > deadline:
+                log.error("the motion core did not leave in time: it is ended")
+                self._kill()
+                return
+            await asyncio.sleep(0.02)
+        self._process = self._pid = None
+
+
+def _is_core(pid: int) -> bool:
+    """True when that process is a motion core: a number may have been given to another."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"armlabd.motion.core" in words

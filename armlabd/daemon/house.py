@@ -1,0 +1,135 @@
+"""Build every room once, in order from the bottom up, and take them down in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+from pathlib import Path
+
+from armlabd.check.checker import CheckContext, check_plan
+from armlabd.check.report import Report
+from armlabd.clock import SystemClock
+from armlabd.config import Config
+from armlabd.daemon.core_process import CoreProcess
+from armlabd.daemon.planners import make_planner
+from armlabd.daemon.settings import limits_of
+from armlabd.daemon.status import StatusBoard
+from armlabd.doors.http.house import House
+from armlabd.durable import write_atomic
+from armlabd.execute.eye import Eye
+from armlabd.execute.runs import RunManager
+from armlabd.gate.moves import MoveSettings
+from armlabd.gate.rate import RateLimiter, WrongKeys
+from armlabd.gate.roles import KeyRing, NewKey, Role
+from armlabd.gate.session import RobotSession
+from armlabd.motion.client import CoreClient
+from armlabd.motion.settings import CoreSettings
+from armlabd.perceive.camera import make_camera
+from armlabd.perceive.scene import SceneSettings
+from armlabd.plan.plan import Plan
+from armlabd.record.audit import Audit
+from armlabd.record.store import RunStore
+
+log = logging.getLogger(__name__)
+OPERATOR_KEY_FILE = "operator.key"
+
+
+def first_keys(keys: KeyRing, state: Path) -> tuple[NewKey, ...]:
+    """Keys made at a first start; the operator's also in a file only this user can read."""
+    made = keys.first_keys(datetime.datetime.now(datetime.UTC).date().isoformat())
+    for key in made:
+        if key.role is Role.OPERATOR:
+            write_atomic(state / OPERATOR_KEY_FILE, key.text.encode() + b"\n", 0o600)
+    return made
+
+
+class Rooms:
+    """The built house. `start` brings up the core, `close` leaves by the exit policy."""
+
+    def __init__(
+        self,
+        config: Config,
+        state: Path,
+        settings: CoreSettings,
+        keys: KeyRing,
+        sim_control: Path | None,
+    ) -> None:
+        clock = SystemClock()
+        simulated = settings.simulated
+        limits = limits_of(config)
+        moves = MoveSettings.of(config, limits)
+        rate = RateLimiter.of(config, clock)
+        self.client = CoreClient(state / "core.sock", clock, heartbeat_s=config.motion.heartbeat_s)
+        self.core = CoreProcess(settings, self.client, self._core_changed)
+        camera = make_camera(config.camera, sim_control, clock)
+        self.eye = Eye(camera, SceneSettings.from_config(config), clock)
+        self.session = RobotSession(
+            self.client,
+            config,
+            limits,
+            Audit(state / "audit", clock),
+            clock,
+            rate=rate,
+            look=self.eye.look,
+            simulated=simulated,
+        )
+        store = RunStore(state / "runs", config.run.keep)
+        self.runs = RunManager(
+            self.session, self.eye, make_planner(config), store, config, moves, simulated=simulated
+        )
+        board = StatusBoard(
+            config, self.client, self.core, self.eye, self.runs, simulated=simulated
+        )
+        self._config, self._moves = config, moves
+        self._watching: asyncio.Task[None] | None = None
+        self.house = House(
+            config,
+            clock,
+            self.session,
+            self.runs,
+            self.eye,
+            keys,
+            rate,
+            WrongKeys(clock),
+            board.read,
+            self._check,
+        )
+
+    async def start(self) -> None:
+        """Bring up the core. Raises CoreError."""
+        await self.core.start()
+        self._watching = asyncio.create_task(self._watch_stop(), name="stop watch")
+
+    async def close(self) -> None:
+        """End the run, then the core by its exit policy."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        await self.runs.close()
+        await self.core.close()
+        self.eye.close()
+
+    async def _check(self, plan: Plan) -> Report:
+        limits = self._config.check
+        context = CheckContext(
+            table=self.session.table,
+            pose=self.session.pose,
+            holding=self.session.holding,
+            settings=self._moves,
+            max_steps=limits.max_steps,
+            max_duration_s=limits.max_duration_s,
+            max_drop_m=limits.max_drop_m,
+            strict=limits.strict,
+        )
+        return await asyncio.to_thread(check_plan, plan, context)
+
+    def _core_changed(self) -> None:
+        self.runs.notify_stop()
+
+    async def _watch_stop(self) -> None:
+        """A stop from any side (button, core, another door) ends the wait for an answer."""
+        while True:
+            await asyncio.sleep(0.05)
+            if self.session.stopped:
+                self.runs.notify_stop()

@@ -1,0 +1,137 @@
+"""`armlabd run`: from settings to an open door, and back down in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from armlabd.config import Config
+from armlabd.daemon.settings import StartError, calibration_text, core_settings
+from armlabd.daemon.sim_process import SimProcess
+from armlabd.daemon.state import FolderLock, prepare, state_folder, write_note
+from armlabd.gate.roles import KeyRing, NewKey
+from armlabd.motion.settings import CoreSettings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line adds to the settings."""
+
+    simulated: bool = False
+    state: Path | None = None
+    port: int | None = None
+    sim_arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Told once, when the door is open: where, which keys were made, and how long it took."""
+
+    url: str
+    new_keys: tuple[NewKey, ...]
+    state: Path
+    start_s: float
+    simulated: bool
+
+
+async def serve(config: Config, options: Options, on_ready: Callable[[Ready], None]) -> None:
+    """Run until SIGTERM or SIGINT.
+
+    Raises StartError, StateError, KeyFileError, DoorError, CoreError, SimError.
+    """
+    began_s = time.monotonic()
+    config = _adjusted(config, options)
+    state = prepare(state_folder(options.state, options.simulated))
+    lock = FolderLock(state)
+    sim = _start_sim(config, options, state)
+    try:
+        await _serve_in(config, options, state, sim, on_ready, began_s)
+    finally:
+        if sim is not None:
+            await sim.quit()
+        lock.release()
+
+
+def _start_sim(config: Config, options: Options, state: Path) -> SimProcess | None:
+    if not options.simulated:
+        return None
+    own = ["--seed", str(config.sim.seed), "--orphan-s", str(config.sim.orphan_s)]
+    sim = SimProcess(state, [*own, *options.sim_arguments])
+    sim.spawn()
+    return sim
+
+
+async def _serve_in(
+    config: Config,
+    options: Options,
+    state: Path,
+    sim: SimProcess | None,
+    on_ready: Callable[[Ready], None],
+    began_s: float,
+) -> None:
+    # The rooms bring in OpenCV and aiohttp; the virtual arm starts meanwhile.
+    from armlabd.daemon.house import Rooms, first_keys
+    from armlabd.doors.http.server import HttpServer
+
+    settings = _core_settings(config, state, sim)
+    keys = KeyRing(state / "keys.json")
+    new_keys = first_keys(keys, state)
+    if sim is not None:
+        await sim.wait_ready()
+    rooms = Rooms(config, state, settings, keys, sim.control if sim else None)
+    ended = asyncio.Event()
+    _on_signals(ended.set)
+    await rooms.start()
+    server = HttpServer(rooms.house)
+    try:
+        await server.start()
+        write_note(state, server.url, options.simulated)
+        took_s = time.monotonic() - began_s
+        on_ready(Ready(server.url, new_keys, state, took_s, options.simulated))
+        await ended.wait()
+        log.info("leaving: the arm follows its exit policy (%s)", config.motion.exit)
+    finally:
+        await server.close()
+        await rooms.close()
+
+
+def _core_settings(config: Config, state: Path, sim: SimProcess | None) -> CoreSettings:
+    if sim is None:
+        calibration = calibration_text(config, state)
+        return core_settings(
+            config, state, port=config.arm.port, calibration=calibration, simulated=False
+        )
+    from armlabd.sim.calibration import calibration_json
+
+    return core_settings(
+        config, state, port=str(sim.port), calibration=calibration_json(), simulated=True
+    )
+
+
+def _adjusted(config: Config, options: Options) -> Config:
+    """The settings with the command line's port, and the camera that fits the arm."""
+    if options.port is not None:
+        http = config.http.model_copy(update={"port": options.port})
+        config = config.model_copy(update={"http": http})
+    if options.simulated and config.camera.source == "none":
+        camera = config.camera.model_copy(update={"source": "sim"})
+        return config.model_copy(update={"camera": camera})
+    if not options.simulated and config.camera.source == "sim":
+        raise StartError(
+            '[camera] source = "sim" is the virtual arm\'s camera; a real arm may not be moved by '
+            "what it shows. Name a real source, or start with --sim."
+        )
+    return config
+
+
+def _on_signals(end: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end)

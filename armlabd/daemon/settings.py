@@ -1,0 +1,82 @@
+"""From the checked config to what the motion core is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from armlabd.arm.calibration import CalibrationError, parse
+from armlabd.arm.limits import Box, Limits, tighten
+from armlabd.config import Config
+from armlabd.motion.settings import CoreSettings
+from armlabd.verdict import Code
+
+
+class StartError(Exception):
+    """The daemon cannot start as configured; the sentence says why and what to do."""
+
+    code = Code.BAD_CONFIG
+
+
+def limits_of(config: Config) -> Limits:
+    """The ceilings of the arm, tightened by [limits] and [[workspace.keep_out]]."""
+    own = config.limits
+    boxes = tuple(Box(box.name, box.x, box.y, box.z) for box in config.workspace.keep_out)
+    return tighten(
+        travel_deg={
+            "shoulder_pan": own.shoulder_pan_deg,
+            "shoulder_lift": own.shoulder_lift_deg,
+            "elbow_flex": own.elbow_flex_deg,
+            "wrist_flex": own.wrist_flex_deg,
+            "wrist_roll": own.wrist_roll_deg,
+        },
+        speed_dps=own.speed_dps,
+        acceleration_dps2=own.acceleration_dps2,
+        floor_m=own.floor_m,
+        keep_out=boxes,
+    )
+
+
+def calibration_text(config: Config, state: Path) -> str | None:
+    """The text of the arm's calibration; None when there is none yet. Raises StartError."""
+    named = bool(config.arm.calibration)
+    path = Path(config.arm.calibration) if named else state / "calibration.json"
+    if not named and not path.exists():
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+        parse(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartError(f"The calibration {path} cannot be read: {error}.") from error
+    except CalibrationError as error:
+        raise StartError(f"The calibration {path} cannot be used: {error}") from error
+    return text
+
+
+def core_settings(
+    config: Config, state: Path, *, port: str, calibration: str | None, simulated: bool
+) -> CoreSettings:
+    """Everything the core is told."""
+    motion = config.motion
+    return CoreSettings(
+        state_dir=str(state),
+        port=port,
+        baud=config.arm.baud,
+        simulated=simulated,
+        calibration=calibration,
+        limits=limits_of(config).as_dict(),
+        home_pose=motion.home_pose,
+        view_pose=motion.view_pose,
+        park_pose=motion.park_pose,
+        speed_dps=min(motion.speed_dps, config.limits.speed_dps),
+        grip_torque_percent=motion.grip_torque_percent,
+        hold_torque_percent=motion.hold_torque_percent,
+        exit=motion.exit,
+        stop_action=config.stop.action,
+        button_required=config.stop.button.required,
+        lease_s=motion.lease_s,
+        orphan_s=motion.orphan_s,
+        heartbeat_s=motion.heartbeat_s,
+        tolerance_deg=motion.tolerance_deg,
+        settle_s=motion.settle_s,
+        debug=config.log.level == "debug",
+    )

@@ -1,0 +1,73 @@
+"""The state folder: where it lies, that nobody else uses it, and the note for the CLI."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+
+from armlabd.durable import write_atomic
+
+SOCKET_LIMIT = 107  # bytes of a Unix socket's path on Linux, without the closing zero
+NOTE = "daemon.json"
+
+
+class StateError(Exception):
+    """The state folder cannot be used; the sentence says why and what to do."""
+
+
+def state_folder(chosen: Path | None, simulated: bool) -> Path:
+    """--state, else $STATE_DIRECTORY, else ~/.local/state/armlabd; the virtual arm's own inside."""
+    given = os.environ.get("STATE_DIRECTORY", "").split(":")[0]
+    base = chosen or (Path(given) if given else Path.home() / ".local/state/armlabd")
+    return base.absolute() / "sim" if simulated else base.absolute()
+
+
+def prepare(folder: Path) -> Path:
+    """Make the folder, private to this user. Raises StateError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / "runs").mkdir(exist_ok=True, mode=0o700)
+        (folder / "audit").mkdir(exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise StateError(
+            f"The state folder {folder} cannot be made: {error.strerror}. "
+            "Choose another with --state, or mend its owner."
+        ) from error
+    longest = len(os.fsencode(folder / "control.sock"))
+    if longest > SOCKET_LIMIT:
+        raise StateError(
+            f"The state folder's path is {longest - SOCKET_LIMIT} bytes too long for a socket. "
+            "Choose a shorter one with --state."
+        )
+    return folder
+
+
+class FolderLock:
+    """Held by the one daemon of a state folder; freed by the kernel however it ends."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "daemon.lock"
+        try:
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StateError(f"{path} cannot be opened: {error.strerror}. Mend it.") from error
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._handle)
+            raise StateError(
+                f"Another armlabd runs with the state folder {folder}. End it first, or choose "
+                "another folder with --state."
+            ) from error
+
+    def release(self) -> None:
+        """Free the folder."""
+        os.close(self._handle)
+
+
+def write_note(folder: Path, url: str, simulated: bool) -> None:
+    """Tell the CLI where this daemon answers."""
+    note = {"url": url, "pid": os.getpid(), "simulated": simulated}
+    write_atomic(folder / NOTE, json.dumps(note).encode(), 0o644)

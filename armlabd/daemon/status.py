@@ -1,0 +1,94 @@
+"""GET /status: every part with its state and what to do next. Read-back values, never wishes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armlabd.arm.joints import JOINT_NAMES
+from armlabd.config import Config
+from armlabd.daemon.core_process import CoreProcess
+from armlabd.execute.eye import Eye
+from armlabd.execute.runs import RunManager
+from armlabd.motion.client import CoreClient
+
+NO_CORE = {
+    "cause": "core_lost",
+    "sentence": "The motion core is not there: nothing moves until it is back.",
+    "since": None,
+    "written": False,
+    "confirmed": 0,
+}
+
+
+class StatusBoard:
+    """Puts the answer of GET /status together from what the rooms say of themselves."""
+
+    def __init__(
+        self,
+        config: Config,
+        client: CoreClient,
+        core: CoreProcess,
+        eye: Eye,
+        runs: RunManager,
+        *,
+        simulated: bool,
+    ) -> None:
+        self._config, self._client, self._core = config, client, core
+        self._eye, self._runs, self._simulated = eye, runs, simulated
+
+    def read(self) -> dict[str, Any]:
+        """The whole status."""
+        state = self._client.snapshot
+        active = self._runs.active
+        return {
+            "stopped": True if state is None else state.stopped,
+            "stop": NO_CORE if state is None else (state.stop if state.stopped else None),
+            "simulated": self._simulated,
+            "arm": self._arm(),
+            "camera": self._eye.status(),
+            "planner": {
+                "backend": self._runs.planner.name,
+                "configured": self._config.planner.backend,
+                "state": "warm",
+                "next": "",
+            },
+            "button": self._button(),
+            "run": None if active is None else {"id": active.id, "state": str(active.state)},
+            "core": {"pid": self._core.pid, "losses": self._core.losses},
+        }
+
+    def _arm(self) -> dict[str, Any]:
+        state = self._client.snapshot
+        if state is None:
+            sentence = "Wait: the motion core is being restarted. If this stays, see the log."
+            return {"connected": False, "state": "core_lost", "next": sentence}
+        return {
+            "connected": state.connected,
+            "state": state.state,
+            "next": state.next,
+            "joints_deg": _joints(state.pose),
+            "gripper_percent": None if state.pose is None else round(state.pose[5], 1),
+            "age_s": state.pose_age_s,
+            "torque": state.torque,
+            "moving": state.moving,
+            "holding_something": state.holding,
+            "calibrated": state.calibrated,
+            "servos": state.servos,
+            "counters": state.counters,
+            "cycle": state.cycle,
+        }
+
+    def _button(self) -> dict[str, Any]:
+        required = self._config.stop.button.required
+        after = "This version reads no stop line: set [stop.button] required = false to move."
+        return {
+            "required": required,
+            "state": "no reader" if required else "no physical stop",
+            "next": after if required else "Keep a hand on the power switch of the servo supply.",
+        }
+
+
+def _joints(pose: tuple[float, ...] | None) -> dict[str, float] | None:
+    if pose is None:
+        return None
+    return {name: round(pose[i], 1) for i, name in enumerate(JOINT_NAMES[:5])}

@@ -1,0 +1,153 @@
+"""One function a route: translate the request, call the room, translate the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from armlabd.doors.http.answers import json_answer, refusal, verdict_answer
+from armlabd.doors.http.house import House
+from armlabd.gate.roles import Caller
+from armlabd.gate.tools import function_schemas, schemas
+from armlabd.plan.parse import parse_plan
+from armlabd.plan.plan import Plan
+from armlabd.plan.stops import means_stop
+from armlabd.verdict import Code, Verdict
+
+ACCEPTED = 202
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that passed the guards: who asks, and the body as an object."""
+
+    request: web.Request
+    caller: Caller
+    body: dict[str, Any]
+
+
+class Handlers:
+    """The handlers of the route table, by name."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    async def healthz(self, asked: Asked) -> web.Response:
+        """Alive: the event loop answers."""
+        return json_answer({"ok": True})
+
+    async def stop(self, asked: Asked) -> web.Response:
+        """Stop the arm: always 200; the body tells what was written and confirmed."""
+        verdict = await self._house.session.stop(asked.caller, "http")
+        return json_answer({"ok": verdict.ok, "message": verdict.sentence, **verdict.data})
+
+    async def clear(self, asked: Asked) -> web.Response:
+        """Clear the stop, by a person with the operator role."""
+        if asked.body:
+            names = ", ".join(sorted(asked.body))
+            sentence = f"{names}: no parameters are taken here. Send {{}}."
+            return refusal(Code.UNKNOWN_PARAMETER, sentence)
+        return verdict_answer(await self._house.session.clear(asked.caller))
+
+    async def tools(self, asked: Asked) -> web.Response:
+        """The tool table with live ranges, in both forms."""
+        table = self._house.session.table
+        return json_answer({"tools": schemas(table), "functions": function_schemas(table)})
+
+    async def call(self, asked: Asked) -> web.Response:
+        """One tool call."""
+        tool = asked.request.match_info["tool"]
+        return verdict_answer(await self._house.session.call(tool, asked.body, asked.caller))
+
+    async def status(self, asked: Asked) -> web.Response:
+        """The state of every part, each with what to do next."""
+        return json_answer(self._house.status())
+
+    async def scene(self, asked: Asked) -> web.Response:
+        """What lies on the table now, as far as the arm does not hide it."""
+        return verdict_answer(await self._house.eye.look())
+
+    async def camera(self, asked: Asked) -> web.Response:
+        """The picture seen now, as JPEG."""
+        verdict = await self._house.eye.look()
+        picture = await self._house.eye.picture()
+        if picture is None or verdict.code is Code.NO_CAMERA:
+            return verdict_answer(verdict)
+        return web.Response(
+            body=picture, content_type="image/jpeg", headers={"Cache-Control": "no-store"}
+        )
+
+    async def check_plan(self, asked: Asked) -> web.Response:
+        """Every fault and warning of a plan; nothing moves."""
+        plan = parse_plan(asked.body)
+        if not isinstance(plan, Plan):
+            return verdict_answer(Verdict.of_problems(plan))
+        return json_answer((await self._house.check(plan)).as_dict())
+
+    async def run_plan(self, asked: Asked) -> web.Response:
+        """Start a run for a plan."""
+        plan = parse_plan(asked.body)
+        if not isinstance(plan, Plan):
+            return verdict_answer(Verdict.of_problems(plan))
+        return verdict_answer(self._house.runs.start_plan(plan, asked.caller), ACCEPTED)
+
+    async def goal(self, asked: Asked) -> web.Response:
+        """Start a run for a sentence. (One that means stop never comes here: the stop lane.)"""
+        problem = _only(asked.body, "goal")
+        if problem is not None:
+            return verdict_answer(problem)
+        return verdict_answer(
+            self._house.runs.start_goal(asked.body["goal"], asked.caller), ACCEPTED
+        )
+
+    async def runs(self, asked: Asked) -> web.Response:
+        """The newest runs."""
+        return json_answer({"runs": self._house.runs.list()})
+
+    async def run(self, asked: Asked) -> web.Response:
+        """One run, whole."""
+        run_id = asked.request.match_info["id"]
+        found = self._house.runs.get(run_id)
+        if found is None:
+            return refusal(Code.NOT_FOUND, f"There is no run {run_id!r:.60}. See GET /runs.")
+        return json_answer(found)
+
+    async def cancel(self, asked: Asked) -> web.Response:
+        """End a run."""
+        return verdict_answer(await self._house.runs.cancel(asked.request.match_info["id"]))
+
+    async def questions(self, asked: Asked) -> web.Response:
+        """Every open question."""
+        return json_answer({"questions": self._house.runs.questions.list()})
+
+    async def answer(self, asked: Asked) -> web.Response:
+        """A person's answer to a question."""
+        problem = _only(asked.body, "answer")
+        if problem is not None:
+            return verdict_answer(problem)
+        question_id = asked.request.match_info["id"]
+        questions = self._house.runs.questions
+        return verdict_answer(questions.answer(question_id, asked.body["answer"]))
+
+
+def goal_means_stop(path: str, body: dict[str, Any] | Verdict) -> bool:
+    """True for a goal sentence that means stop."""
+    if path != "/goals" or isinstance(body, Verdict):
+        return False
+    goal = body.get("goal")
+    return isinstance(goal, str) and means_stop(goal)
+
+
+def _only(body: dict[str, Any], name: str) -> Verdict | None:
+    """The refusal of a body that is not exactly `{name: ...}`."""
+    if name not in body:
+        return Verdict.refused(Code.MISSING, f'{name} is missing. Send {{"{name}": "..."}}.')
+    extra = sorted(set(body) - {name})
+    if extra:
+        names = ", ".join(extra)[:80]
+        return Verdict.refused(
+            Code.UNKNOWN_PARAMETER, f"{names}: not known here. The only parameter is {name}."
+        )
+    return None
