@@ -58,6 +58,15 @@ def save_keys(path: Path, keys: tuple[StoredKey, ...]) -> None:
     write_atomic(path, text.encode() + b"\n")
 
 
+def file_mark(path: Path) -> tuple[int, int, int] | None:
+    """What changes when another process replaces the file; None when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 def _parse(item: Any) -> StoredKey:
     key = StoredKey(**item)
     texts = (key.name, key.role, key.digest, key.created)

@@ -74,7 +74,9 @@ class RateLimiter:
     def of(cls, config: Config, clock: Clock) -> RateLimiter:
         """The limits of the [rate] settings."""
         rate = config.rate
-        return cls(clock, rate.calls_per_s, rate.reads_per_s, rate.goals_per_s, rate.arm_calls_per_s)
+        return cls(
+            clock, rate.calls_per_s, rate.reads_per_s, rate.goals_per_s, rate.arm_calls_per_s
+        )
 
     def call(self, key: str) -> float | None:
         """One `POST /call/*` other than stop; also held to the cap over all keys."""

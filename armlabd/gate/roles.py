@@ -15,7 +15,14 @@ from enum import IntEnum
 from hmac import compare_digest
 from pathlib import Path
 
-from armlabd.gate.keyfile import KeyFileError, StoredKey, digest, load_keys, save_keys
+from armlabd.gate.keyfile import (
+    KeyFileError,
+    StoredKey,
+    digest,
+    file_mark,
+    load_keys,
+    save_keys,
+)
 
 __all__ = ["ENVIRONMENT_KEYS", "Caller", "KeyFileError", "KeyRing", "NewKey", "Role"]
 
@@ -76,11 +83,16 @@ class KeyRing:
 
     def __init__(self, path: Path, environment: Mapping[str, str] | None = None) -> None:
         self._path = path
-        self._stored = load_keys(path)
+        self._stored, self._seen = load_keys(path), file_mark(path)
         self._given = _given_keys(os.environ if environment is None else environment)
 
     def check(self, text: str | None, via: str = "http") -> Caller | None:
-        """The caller of a key, or None for an absent, wrong or revoked one. Constant time."""
+        """The caller of a key, or None for an absent, wrong or revoked one. Constant time.
+
+        A file that another process changed is read again first, so a key revoked on the command
+        line stops working at once.
+        """
+        self._follow_file()
         wanted = digest(text or "")
         found: StoredKey | None = None
         for key in (*self._given, *self._stored):
@@ -91,7 +103,11 @@ class KeyRing:
         return Caller(found.name, Role.named(found.role), via)
 
     def add(self, name: str, role: Role, created: str = "") -> NewKey:
-        """Make, store and return a key. Raises ValueError for a bad or used name, OSError."""
+        """Make, store and return a key. Raises ValueError, KeyFileError, OSError.
+
+        ValueError: a bad or used name.
+        """
+        self._stored, self._seen = load_keys(self._path), file_mark(self._path)
         if not name or len(name) > 40 or not name.isprintable():
             raise ValueError("A key's name has 1 to 40 printable characters. Choose another.")
         if any(key.name == name for key in self._stored + self._given):
@@ -101,7 +117,11 @@ class KeyRing:
         return NewKey(name, role, text)
 
     def revoke(self, name: str) -> bool:
-        """Mark the key of that name as revoked, for good. False when there is none. OSError."""
+        """Mark the key of that name as revoked, for good. False when there is none.
+
+        Raises KeyFileError, OSError. A key given by the environment is taken away there.
+        """
+        self._stored = load_keys(self._path)
         hit = any(key.name == name and not key.revoked for key in self._stored)
         if hit:
             self._keep(tuple(k.as_revoked() if k.name == name else k for k in self._stored))
@@ -120,13 +140,19 @@ class KeyRing:
         wanted = (("operator", Role.OPERATOR), ("agent", Role.AGENT))
         return tuple(self.add(n, role, created) for n, role in wanted if role.label not in have)
 
-    def reload(self) -> None:
-        """Read the file again, after the CLI changed it. Raises KeyFileError."""
-        self._stored = load_keys(self._path)
+    def _follow_file(self) -> None:
+        mark = file_mark(self._path)
+        if mark == self._seen:
+            return
+        self._seen = mark
+        try:
+            self._stored = load_keys(self._path)
+        except KeyFileError:  # unreadable now: nobody is let in on the word of an older copy
+            self._stored = ()
 
     def _keep(self, keys: tuple[StoredKey, ...]) -> None:
         save_keys(self._path, keys)
-        self._stored = keys
+        self._stored, self._seen = keys, file_mark(self._path)
 
 
 def _given_keys(environment: Mapping[str, str]) -> tuple[StoredKey, ...]:
