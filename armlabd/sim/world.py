@@ -16,6 +16,8 @@ from armlabd.sim.geometry import Joints, Links, Points, Vec, link_frames, points
 from armlabd.sim.grasp import NEAR_M, Hand, Side, Touch, hand_of
 from armlabd.sim.gravity import GRAVITY_MPS2, Torques, gravity_torques
 
+__all__ = ["Bin", "Block", "World", "WorldError", "WorldForces", "default_blocks"]
+
 LINK_RADIUS_M = 0.012  # a limp arm lies on its links, not on their axes
 TIP_SKIN_M = 0.0015
 HELD_KG = 0.025
