@@ -73,7 +73,7 @@ class Limits:
     grip_step_percent: float = 1.1  # between two set-points
     floor_m: float = 0.012  # tool point, wrist, elbow: the tool frame ends 6 mm above the jaw's tip
     tip_floor_m: float = 0.004  # jaw tips
-    reach_m: float = 0.48  # tool from the pan axis at shoulder height; stretched out it is 0.496
+    reach_m: float = 0.43  # tool from the pan axis at shoulder height: 1 cm short of stretched out
     base_box: Box = BASE_BOX
     keep_out: tuple[Box, ...] = ()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armlabd.arm.calibration import CalibrationError, calibration_of, parse, parse_lerobot
@@ -59,6 +59,7 @@ def test_drive_mode_turns_the_gripper_round_and_leaves_degrees_alone() -> None:
     assert pan.to_raw(Pose(30, 0, 0, 0, 0)) == plain.to_raw(Pose(30, 0, 0, 0, 0))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 4095), min_size=6, max_size=6), st.sampled_from(sorted(FILES)))
 def test_counts_survive_the_way_to_degrees_and_back(counts: list[int], name: str) -> None:
     read = calibration_of(FILES[name])

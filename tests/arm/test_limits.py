@@ -129,7 +129,7 @@ WIDER: list[Mapping[str, Any]] = [
     {"grip_speed_pps": 101},
     {"grip_step_percent": 2},
     {"grip_acceleration_pps2": 801},
-    {"reach_m": 0.5},
+    {"reach_m": 0.44},
     {"floor_m": 0.011},
     {"tip_floor_m": 0.0},
     {"grip_percent": [-1, 100]},
