@@ -91,6 +91,7 @@ class CameraLink:
     def close(self) -> None:
         """End the camera process."""
         self._channel.close()
+        self._process.terminate()
         try:
             self._process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
