@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from armlabd.arm.joints import Pose
 from armlabd.arm.kinematics import forward
 from armlabd.check import order
-from armlabd.check.carry import CarryRules, carried_well
+from armlabd.check.carry import CarryRules, Point3, carried_well
 from armlabd.check.form import known_tools, values_in_range
 from armlabd.check.forward import Mover, Simulation, simulate
 from armlabd.check.report import VALID, Fault, Report
@@ -93,14 +93,15 @@ def check_plan(plan: Plan, context: CheckContext) -> Report:
     bad_steps = {fault.step for fault in faults}
     faults += order.status_first(plan)
     faults += order.open_on_approach(plan, context.holding)
-    faults += order.grasp_checked(plan)
+    start = None if context.pose is None else forward(context.pose).grasp
+    faults += order.grasp_checked(plan, start[2] if start else None)
     faults += order.no_stop(plan)
     faults += order.not_too_long(plan, context.max_steps)
     simulation = _simulated(plan, context, bad_steps)
     if simulation is not None:
         faults += simulation.faults
         faults += _too_slow(simulation, context)
-    warnings = list(_carrying(plan, context))
+    warnings = list(_carrying(plan, context, start))
     if context.strict:
         faults, warnings = faults + warnings, []
     duration_s = simulation.duration_s if simulation else 0.0
@@ -141,14 +142,13 @@ def _too_slow(simulation: Simulation, context: CheckContext) -> Iterator[Fault]:
         yield Fault(0, "R10", Code.TOO_LONG, text)
 
 
-def _carrying(plan: Plan, context: CheckContext) -> Iterator[Fault]:
+def _carrying(plan: Plan, context: CheckContext, start: Point3 | None) -> Iterator[Fault]:
     rules = CarryRules(context.max_drop_m, context.block_height_m)
     if context.settings is not None:
         rules = CarryRules(context.max_drop_m, context.block_height_m, _grasp(context.settings))
-    start = None if context.pose is None else forward(context.pose).grasp
     objects = tuple(context.scene.objects) if context.scene is not None else ()
     yield from carried_well(plan, rules, start=start, holding=context.holding, objects=objects)
 
 
-def _grasp(settings: MoveSettings) -> tuple[float, float, float]:
+def _grasp(settings: MoveSettings) -> Point3:
     return forward(Pose(*settings.home)).grasp

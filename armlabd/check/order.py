@@ -2,7 +2,7 @@
 
 Definitions (ours, where the textbook is informal): a move goes down when its z is lower than the
 move's before, or when it is the first and ends below 0.07 m. A lift is the first move after a
-close whose z is higher than the z at which the jaws closed; going home lifts too.
+close whose z is higher than the z at which the jaws closed; going home from low down lifts too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from armlabd.plan.plan import CHECK, CLOSE, Plan, Step, check_as_expect
 from armlabd.verdict import Code
 
 MOVE, OPEN, HOME = "move_to_pose", "open_gripper", "go_home"
+CLEAR_Z_M = 0.05  # lower than this the hand is at the table
+HOME_Z_M = 0.13  # the grasp point at home, about
 TRAVEL_Z_M = 0.07  # a first move that ends below this goes down
 OPEN_ENOUGH_PERCENT = 25.0  # jaws at 20 % never pass over a 30 mm block, at 25 % they do
 HELD_TEXT = '{"holding_something": true}'
@@ -68,9 +70,12 @@ def _goes_down(z: float | None, last_z: float | None) -> bool:
     return z is not None and z < (TRAVEL_Z_M if last_z is None else last_z)
 
 
-def grasp_checked(plan: Plan) -> Iterator[Fault]:
-    """R5: after a close, holding_something is checked before any lift."""
-    unchecked, closed_z, last_z = False, None, None
+def grasp_checked(plan: Plan, start_z: float | None = None) -> Iterator[Fault]:
+    """R5: after a close, holding_something is checked before any lift.
+
+    `start_z` is the height of the grasp point before step 1, if known, m.
+    """
+    unchecked, closed_z, last_z = False, None, start_z
     for number, step in enumerate(plan.steps, 1):
         z = number_of(step, "z") if step.tool == MOVE else None
         if step.tool == CLOSE:
@@ -81,6 +86,8 @@ def grasp_checked(plan: Plan) -> Iterator[Fault]:
             what = "lifts before the grasp was checked; give close_gripper the expect"
             yield fault(number, step, "R5", Code.NO_GRASP_CHECK, f"{what} {HELD_TEXT}")
             unchecked = False
+        if step.tool == HOME:
+            last_z = HOME_Z_M
         last_z = last_z if z is None else z
 
 
@@ -91,7 +98,7 @@ def _asserts_held(step: Step) -> bool:
 
 def _lifts(step: Step, z: float | None, closed_z: float | None) -> bool:
     if step.tool == HOME:
-        return True
+        return closed_z is not None and closed_z < CLEAR_Z_M
     return z is not None and (closed_z is None or z > closed_z)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from armlabd.arm.limits import CEILINGS, Limits
 from armlabd.table import BLOCK_HEIGHT_M, REACH, Area, Point
 
 
@@ -56,6 +57,7 @@ class PlanContext:
     z_m: tuple[float, float] = (0.02, 0.07)
     speed_dps: float = 30.0
     max_tilt_deg: float = 25.0
-    block_height_m: float = BLOCK_HEIGHT_M
+    limits: Limits = CEILINGS
+    block_height_m: float = BLOCK_HEIGHT_M  # 0: flat pictures, a block is then as high as wide
     answers: Mapping[str, str] = field(default_factory=dict)
     refusals: tuple[str, ...] = ()
