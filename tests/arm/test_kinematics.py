@@ -247,9 +247,12 @@ def test_points_beyond_the_arm_are_refused_with_a_reason(
 
 
 class TestReachDown:
-    def test_grasps_are_straight_down_only(self) -> None:
-        with pytest.raises(GeometryFault):
-            reach_down(0.12, 0.0, 0.05, yaw_deg=180, max_tilt_deg=25)
+    def test_up_to_z_0_05_the_hand_is_straight_down_or_not_there(self) -> None:
+        for z in (0.049, 0.05):
+            with pytest.raises(GeometryFault):
+                reach_down(0.28, 0.13, z, yaw_deg=-30, max_tilt_deg=25)
+        pose = reach_down(0.28, 0.13, 0.0501, yaw_deg=-30, max_tilt_deg=25)
+        assert forward(pose).pitch_deg < 89
 
     def test_no_tilt_where_none_is_needed(self) -> None:
         pose = reach_down(0.2, 0.0, 0.07, yaw_deg=0, max_tilt_deg=25)
