@@ -577,7 +577,9 @@ async def test_every_refusal_of_what_could_move_is_one_row_that_says_which_check
     core.set(stopped=False, connected=False)
     await session.call("go_home", {}, agent)
     await make_session(Config(gate=GateConfig(allow=()))).call("go_home", {}, agent)
-    await make_session(rate=RateLimiter(clock, arm_calls=0 + 1)).call("go_home", {}, reader)
+    impatient = make_session(rate=RateLimiter(clock, calls=1))
+    await impatient.call("get_status", {}, agent)
+    await impatient.call("go_home", {}, agent)
     names = [row["refused_by"] for row in audit.tail()]
     assert names == [
         "tool",
@@ -588,7 +590,7 @@ async def test_every_refusal_of_what_could_move_is_one_row_that_says_which_check
         "stop",
         "arm",
         "allowance",
-        "role",
+        "rate",
     ]
 
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -127,6 +129,19 @@ def test_every_row_is_on_the_disk_before_write_returns(
     assert len(synced) == after_first + 1
     audit.write({"a": 3}, sync=False)
     assert len(synced) == after_first + 1
+
+
+def test_a_row_survives_a_process_that_is_killed_right_after_it(tmp_path: Path) -> None:
+    code = (
+        "import os, pathlib, sys\n"
+        "from armlabd.clock import SystemClock\n"
+        "from armlabd.record.audit import Audit\n"
+        "Audit(pathlib.Path(sys.argv[1]), SystemClock()).write({'outcome': 'started'})\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert ended.returncode == -9
+    assert [row["outcome"] for row in Audit(tmp_path, VirtualClock()).tail()] == ["started"]
 
 
 def test_case_62_a_full_disk_is_an_error_and_the_number_is_not_used_up(
