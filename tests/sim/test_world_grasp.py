@@ -203,6 +203,23 @@ def test_jaws_must_come_down_wider_than_the_block(percent, picked):
     assert (rig.world.held is not None) is picked
 
 
+def test_jaws_20_percent_open_never_come_down_around_a_block_however_well_they_are_aimed():
+    rig = Rig(red(), percent=20)
+    assert rig.pick(15.5) == pytest.approx(0.0, abs=1e-6)
+    assert rig.world.held is None
+
+
+@pytest.mark.parametrize("percent", [28, 25, 22])
+def test_a_closing_jaw_turns_the_block_only_as_far_as_the_gap_needs(percent):
+    rig = Rig(red(yaw_deg=40.0))
+    rig.reach(0.18, 0.0, 0.0)
+    rig.jaw_to(percent)
+    gap = jaws.clear_gap_m(rig.jaw, 0.086)
+    width = 2 * rig.block.reach_m(0.0)
+    assert width == pytest.approx(gap, abs=0.0006)
+    assert rig.world.held is None
+
+
 def test_a_hand_tilted_by_more_than_25_degrees_picks_nothing():
     rig = Rig(red())
     q = list(hand_down(0.18, 0.0, 0.018, 0.0))
@@ -367,6 +384,9 @@ def test_a_carried_block_shoves_another_aside():
     rig.go(hand_down(0.18, 0.05, 0.020, 0.0))
     green = rig.world.blocks["green block"]
     assert max(abs(green.x - rig.block.x), abs(green.y - rig.block.y)) >= 0.029
+    tool = arm_points(rig.q, rig.jaw).tool
+    assert rig.block.x - tool[0] == pytest.approx(0.015, abs=1e-4)  # the hand's stays in the hand
+    assert rig.block.y == pytest.approx(tool[1], abs=1e-4)
     assert rig.world.held == "red block"
 
 
