@@ -93,7 +93,7 @@ class MotionConfig(Part):
     max_tilt_deg: Annotated[float, Field(ge=0, le=25)] = 25.0
     home_pose: Pose5 = (0.0, -90.0, 60.0, 60.0, 0.0)
     view_pose: Pose5 = (100.0, -90.0, 60.0, 60.0, 0.0)
-    park_pose: Pose5 = (0.0, -98.0, 90.0, 70.0, 0.0)
+    park_pose: Pose5 = (0.0, -98.0, 86.0, 75.0, 0.0)
     grip_torque_percent: Annotated[float, Field(ge=20, le=50)] = 30.0
     hold_torque_percent: Annotated[float, Field(ge=10, le=50)] = 20.0
     exit: Literal["park", "hold", "release"] = "park"

@@ -1,0 +1,131 @@
+"""Stop in every phase of the main job, on real processes; nothing resumes; then it goes on."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from harness import RealArm, wait_until
+
+pytestmark = pytest.mark.real
+
+BLOCK = {"label": "red block", "x": 0.22, "y": 0.09, "yaw_deg": 20}
+GOAL = "put the red block in the bin"
+# phase -> how many steps of the ten-step plan are done when it begins
+PHASES = {
+    "approach": 2,
+    "descent": 3,
+    "closing": 4,
+    "lift": 5,
+    "carry": 6,
+    "lower": 7,
+    "release": 8,
+    "home": 9,
+}
+
+
+def steps_done(run: dict[str, Any]) -> int:
+    return len([row for row in run["steps"] if row["event"] == "step"])
+
+
+def last_seq(arm: RealArm) -> int:
+    frames = arm.world("frames")["frames"]
+    while len(frames) >= 5000:
+        frames = arm.world("frames", since=frames[-1]["seq"])["frames"] or frames[-1:]
+        if len(frames) < 5000:
+            break
+    return int(frames[-1]["seq"]) if frames else 0
+
+
+def stop_and_prove(arm: RealArm, since: int) -> None:
+    """Stop; six of six; no goal and no torque-on after the first torque-off; latched."""
+    answer = arm.agent.request("POST", "/call/stop", {})
+    assert answer.status == 200, answer
+    assert answer.body["written"] is True
+    assert answer.body["confirmed"] == 6
+    frames = arm.world("frames", since=since)["frames"]
+    first = next(i for i, f in enumerate(frames) if f["kind"] == "torque_off")
+    assert frames[first]["broadcast"] is True
+    assert {f["kind"] for f in frames[first:]} == {"torque_off"}
+    assert arm.world("state")["torque"] == [False] * 6
+    status = arm.status()
+    assert status["stopped"] is True
+    assert status["stop"]["confirmed"] == 6
+
+
+def clear_and_prove(arm: RealArm) -> None:
+    """An agent cannot clear, the operator can, and clearing moves nothing."""
+    assert arm.agent.request("POST", "/stop/clear", {}).status == 403
+    assert arm.status()["stopped"] is True
+    since = last_seq(arm)
+    arm.clear()
+    time.sleep(0.3)
+    kinds = {f["kind"] for f in arm.world("frames", since=since)["frames"]}
+    assert kinds <= {"torque_off"}, "clearing sends no goal and no torque-on"
+
+
+def stop_when(arm: RealArm, done: int) -> None:
+    arm.world("reset", blocks=[BLOCK])
+    since = last_seq(arm)
+    run_id = arm.goal(GOAL)
+    wait_until(
+        lambda: steps_done(arm.run(run_id)) >= done or arm.run(run_id)["state"] == "ended",
+        f"{done} steps done",
+        180.0,
+    )
+    assert arm.run(run_id)["state"] == "executing", arm.run(run_id)
+    time.sleep(0.15)
+    stop_and_prove(arm, since)
+    run = arm.wait_run(run_id)
+    assert run["result"] == "stopped", run
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_stop_while_moving(shared: RealArm, phase: str) -> None:
+    stop_when(shared, PHASES[phase])
+    clear_and_prove(shared)
+
+
+@pytest.mark.parametrize("state", ["perceiving", "planning"])
+def test_stop_before_the_plan_runs(shared: RealArm, state: str) -> None:
+    shared.world("reset", blocks=[BLOCK])
+    run_id = shared.goal(GOAL)
+    if state == "planning":
+        wait_until(lambda: shared.run(run_id)["state"] != "perceiving", "seen")
+    answer = shared.agent.request("POST", "/stop", {})
+    assert answer.body["confirmed"] == 6
+    assert shared.wait_run(run_id)["result"] == "stopped"
+    clear_and_prove(shared)
+
+
+def test_stop_while_a_question_waits(shared: RealArm) -> None:
+    shared.world("reset", blocks=[])
+    run_id = shared.goal(GOAL)
+    run = shared.wait_run(run_id, "waiting")
+    question = run["question"]["id"]
+    since = last_seq(shared)
+    stop_and_prove(shared, since)
+    assert shared.wait_run(run_id)["result"] == "stopped"
+    late = shared.client.request("POST", f"/questions/{question}", {"answer": "try again"})
+    assert late.status == 404, "nothing revives a stopped run"
+    clear_and_prove(shared)
+
+
+def test_a_goal_that_means_stop_is_the_stop_lane(shared: RealArm) -> None:
+    answer = shared.agent.request("POST", "/goals", {"goal": "STOP!"})
+    assert answer.status == 200
+    assert answer.body["confirmed"] == 6
+    assert shared.status()["stopped"] is True
+    again = shared.agent.request("POST", "/goals", {"goal": "stop it now please"})
+    assert again.status == 200, "also while stopped"
+    refused = shared.agent.request("POST", "/goals", {"goal": "go home"})
+    assert refused.status == 409
+    clear_and_prove(shared)
+
+
+def test_after_all_these_stops_the_same_processes_do_the_job(shared: RealArm) -> None:
+    shared.world("reset", blocks=[BLOCK])
+    run = shared.wait_run(shared.goal(GOAL))
+    assert run["result"] == "done", run
+    assert shared.world("state")["in_bin"] == ["red block"]
