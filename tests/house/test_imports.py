@@ -18,7 +18,8 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"execute"}),
     frozenset({"doors", "doctor"}),
     frozenset({"daemon"}),
-    frozenset({"cli", "bench"}),
+    frozenset({"bench"}),
+    frozenset({"cli"}),
 )
 BOTTOM = FLOORS[0]
 NARROWER = {
