@@ -7,7 +7,6 @@ Angles are joint degrees (URDF zero); the jaw is -10 deg shut and 100 deg wide o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
 from armlabd.sim import calibration as cal
@@ -114,8 +113,9 @@ class VirtualArm:
         start = (*start_deg, cal.jaw_degrees(start_percent))
         self.servos = tuple(_servo(joint, angle) for joint, angle in enumerate(start))
         self.bus = VirtualBus(self.servos, faults=faults, before=self.advance)
-        self._loads = tuple(_ends(joint) for joint in range(len(self.servos)))
-        self._jaw_end = self._loads[cal.GRIPPER].lowest
+        self._ends = tuple(_ends(joint) for joint in range(len(self.servos)))
+        self._loads = tuple(Load() for _ in self.servos)
+        self.jammed: dict[int, float] = {}  # joint 0..5 -> encoder place it is stuck at
         self._gravity: tuple[float, ...] = (0.0,) * 5
         self._awake_s = LINGER_S  # how long the world is still looked at
         self._set_voltage()
@@ -180,17 +180,19 @@ class VirtualArm:
 
     def _take(self, forces: Forces, torque: Sequence[bool]) -> None:
         """Turn the world's answer into what each motor feels."""
-        for joint in range(5):
-            load = self._loads[joint]
-            felt = self.sag or not torque[joint]
-            load.gravity = self._gravity[joint] if felt else 0.0
-            load.blocked = forces.blocked
-        jaw = self._loads[cal.GRIPPER]
-        jaw.lowest = self._jaw_end
+        for joint, load in enumerate(self._loads):
+            load.lowest, load.highest = self._ends[joint]
+            if joint < cal.GRIPPER:
+                felt = self.sag or not torque[joint]
+                load.gravity = self._gravity[joint] if felt else 0.0
+                load.blocked = forces.blocked
         if forces.grip_block_deg is not None:
             wall = cal.encoder_from_degrees(cal.GRIPPER, forces.grip_block_deg)
+            jaw = self._loads[cal.GRIPPER]
             # the jaw never jumps open because a block was found a hair too late
-            jaw.lowest = max(self._jaw_end, min(wall, self.servos[cal.GRIPPER].motor.position))
+            jaw.lowest = max(jaw.lowest, min(wall, self.servos[cal.GRIPPER].motor.position))
+        for joint, place in self.jammed.items():
+            self._loads[joint].lowest = self._loads[joint].highest = place
 
     def _set_voltage(self) -> None:
         current_a = sum(servo.motor.current for servo in self.servos) * CURRENT_A
@@ -205,6 +207,16 @@ class VirtualArm:
         self.supply_decivolts = decivolts
         self._set_voltage()
         self._idle(0.0)
+        self.disturb()
+
+    def jam(self, servo_id: int, on: bool = True) -> None:
+        """Block a joint where it is, as an obstacle would, or set it free. Raises KeyError."""
+        joint = {servo.id: place for place, servo in enumerate(self.servos)}[servo_id]
+        if on:
+            self.jammed[joint] = self.servos[joint].motor.position
+        else:
+            self.jammed.pop(joint, None)
+        self.servos[joint].motor.still = False
         self.disturb()
 
     def power_cycle(self) -> None:
@@ -260,13 +272,11 @@ def _servo(joint: int, angle_deg: float) -> VirtualServo:
     return VirtualServo(spec.id, cal.encoder_from_degrees(joint, angle_deg), image)
 
 
-def _ends(joint: int) -> Load:
-    """The mechanical ends of a joint, a little beyond its calibrated range."""
+def _ends(joint: int) -> tuple[float, float]:
+    """The mechanical ends of a joint in encoder steps, a little beyond its calibrated range."""
     spec = cal.SPECS[joint]
     beyond = (JAW_STOP_DEG if joint == cal.GRIPPER else ENDSTOP_DEG) * cal.STEPS_PER_DEG
-    if spec.range_max - spec.range_min >= cal.STEPS_PER_TURN - 1:
-        return Load(lowest=-inf, highest=inf)
-    return Load(
-        lowest=spec.range_min + spec.homing_offset - beyond,
-        highest=spec.range_max + spec.homing_offset + beyond,
+    return (
+        spec.range_min + spec.homing_offset - beyond,
+        spec.range_max + spec.homing_offset + beyond,
     )

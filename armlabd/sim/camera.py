@@ -27,6 +27,7 @@ class CameraLink:
                 [sys.executable, "-m", "armlabd.sim.camera_process", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
             )
         ours.setblocking(False)
         self._channel = ours

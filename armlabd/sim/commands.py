@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 from armlabd.sim.arm import VirtualArm
 from armlabd.sim.blocks import Block
 from armlabd.sim.protection import OVERLOAD_BIT
+from armlabd.sim.servo import VirtualServo
 from armlabd.sim.world import World
 
 Request = Mapping[str, Any]
@@ -205,12 +206,11 @@ class Commands:
 
     def overload(self, request: Request) -> None:
         """A servo that trips its overload protection now: id."""
-        wanted = int(number(request, "id", 0, 253))
-        found = [servo for servo in self.arm.servos if servo.id == wanted]
-        if not found:
-            ids = ", ".join(str(servo.id) for servo in self.arm.servos)
-            raise CommandError(f"There is no servo {wanted}; there are: {ids}.")
-        found[0].trip(OVERLOAD_BIT)
+        self._servo(request).trip(OVERLOAD_BIT)
+
+    def jam(self, request: Request) -> None:
+        """A joint that an obstacle holds where it is: id [on=true]."""
+        self.arm.jam(self._servo(request).id, flag(request, "on", True))
 
     def voltage(self, request: Request) -> None:
         """Another supply voltage: decivolts 0..250 (120 is healthy)."""
@@ -231,9 +231,18 @@ class Commands:
         self._plug.plug()
 
     def healthy(self, request: Request) -> None:
-        """End all faults of the bus and the supply."""
+        """End all faults of bus, joints and supply (a latched overload ends with torque off)."""
         self.arm.bus.faults.clear()
+        self.arm.jammed.clear()
         self.arm.set_supply(120)
+
+    def _servo(self, request: Request) -> VirtualServo:
+        wanted = int(number(request, "id", 0, 253))
+        for servo in self.arm.servos:
+            if servo.id == wanted:
+                return servo
+        ids = ", ".join(str(servo.id) for servo in self.arm.servos)
+        raise CommandError(f"There is no servo {wanted}; there are: {ids}.")
 
     def _world(self) -> World:
         world = self.arm.world
@@ -262,6 +271,7 @@ FAULTS: Final[dict[str, Command]] = {
     "noise": Commands.noise,
     "late": Commands.late,
     "overload": Commands.overload,
+    "jam": Commands.jam,
     "voltage": Commands.voltage,
     "freeze": Commands.freeze,
     "unplug": Commands.unplug,

@@ -7,7 +7,6 @@ steps of 4096 a turn after the homing offset; the motor works in encoder steps b
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 from typing import Final
 
 from armlabd.bus.frames import Instruction, encode
@@ -280,6 +279,3 @@ class VirtualServo:
         m[at.MOVING] = int(self.drive.torque and not motor.arrived(self.drive))
         at.put(m, at.GOAL_ECHO, 2, at.word(m, at.GOAL_POSITION))
         at.put(m, at.CURRENT, 2, round(motor.current))
-
-
-NO_LOAD: Final = Load(lowest=-inf, highest=inf)

@@ -128,6 +128,20 @@ def test_a_low_supply_raises_the_voltage_bit(desk: Desk) -> None:
     assert desk.say("state")["error_bits"] == [0] * 6
 
 
+def test_a_jammed_joint_stalls_under_load_until_it_is_set_free(desk: Desk) -> None:
+    pan = desk.arm.servos[0]
+    desk.say("jam id=1")
+    pan.write(42, (2500).to_bytes(2, "little"))
+    pan.write(40, b"\x01")
+    desk.arm.advance(1.0)
+    assert pan.present_position() == 2048
+    assert abs(pan.motor.duty) == 1.0
+    desk.say("jam id=1 on=false")
+    desk.arm.advance(2.0)
+    assert abs(pan.present_position() - 2500) <= 1
+    assert not desk.say("jam id=9")["ok"]
+
+
 def test_unplug_replug_power_cycle_and_quit(desk: Desk) -> None:
     desk.say("unplug")
     assert not desk.cable.plugged
