@@ -50,7 +50,7 @@ class CoreClient:
         self.heartbeat_s = heartbeat_s
         self.on_lost = on_lost
         self.snapshot: CoreState | None = None
-        self._servos: dict[str, Any] = {}
+        self._details: dict[str, Any] = {}
         self._heard_s = 0.0
         self._ids = 0
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
@@ -165,11 +165,11 @@ class CoreClient:
         self._lost()
 
     def _take(self, message: dict[str, Any]) -> None:
-        if "servos" in message:
-            self._servos = message["servos"]
+        if "details" in message:
+            self._details = message["details"]
         elif "state" in message:
             self._heard_s = self.clock.monotonic()
-            self.snapshot = CoreState.from_dict({**message["state"], "servos": self._servos})
+            self.snapshot = CoreState.from_dict({**self._details, **message["state"]})
         elif (future := self._waiting.get(message.get("id", -1))) and not future.done():
             future.set_result(message.get("answer", {}))
 

@@ -245,9 +245,7 @@ def _check_depths(
     return depths
 
 
-def _check_end(
-    number: int, depths: tuple[Depth, ...], standing: tuple[Depth, ...]
-) -> Fault | None:
+def _check_end(number: int, depths: tuple[Depth, ...], standing: tuple[Depth, ...]) -> Fault | None:
     """A program that starts outside must have brought the arm nearer to the inside."""
     deep = [depth for depth in depths if depth.depth > _slack(depth)]
     if not deep or sum(d.depth for d in depths) < sum(d.depth for d in standing) - KEEP:

@@ -122,9 +122,9 @@ def _directions(
         yield inward
     if all(depth.name.startswith("travel:") for depth in left):
         return
-    for lift, elbow, wrist in sorted(product((-1.0, 0.0, 1.0), repeat=3), key=_gentleness):
-        if lift or elbow or wrist:
-            yield (0.0, lift, elbow, wrist, 0.0, 0.0)
+    for bend in sorted(product((-1.0, 0.0, 1.0), repeat=3), key=_gentleness):
+        if any(bend):
+            yield (0.0, *bend, 0.0, 0.0)
     towards = tuple(b - a for a, b in zip(start, home, strict=True))
     most = max(abs(part) for part in towards[:5])
     if most > MARCH_DEG:
@@ -144,9 +144,9 @@ def _scattered() -> Generator[Direction, None, None]:
         yield tuple(part / most for part in parts)
 
 
-def _gentleness(direction: tuple[float, float, float]) -> float:
+def _gentleness(bend: Direction) -> float:
     """Lift back and wrist up first: they raise the hand of an arm that has sunk forward."""
-    lift, elbow, wrist = direction
+    lift, elbow, wrist = bend
     return lift + 0.5 * wrist + 0.25 * elbow
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from itertools import pairwise
 from math import ceil, sqrt
 
 from armlabd.arm.joints import Pose
@@ -44,7 +45,7 @@ def build_legs(
 ) -> Generator[None, None, tuple[Pose, ...]]:
     """The set-points through all corners, built in slices; the first is the first corner."""
     points = [corners[0]]
-    for start, goal in zip(corners, corners[1:], strict=False):
+    for start, goal in pairwise(corners):
         count = leg_count(start, goal, speed_dps, limits, dt_s)
         for number, point in enumerate(leg_points(start, goal, count)):
             points.append(point)

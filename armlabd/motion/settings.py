@@ -86,7 +86,8 @@ class CoreSettings:
         if unknown:
             raise SettingsError(f"unknown settings: {', '.join(unknown)}")
         try:
-            return cls(**{k: tuple(v) if k.endswith("_pose") else v for k, v in raw.items()})
+            poses = {k: tuple(v) for k, v in raw.items() if k.endswith("_pose")}
+            return cls(**{**raw, **poses})
         except TypeError as error:
             raise SettingsError(f"the core's settings do not fit: {error}") from None
 
@@ -108,9 +109,7 @@ _POSITIVE = (
 
 def is_number(value: object) -> bool:
     """True for a finite int or float; booleans, text, NaN and infinities are not numbers."""
-    return (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    )
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _check_pose(name: str, value: object) -> None:

@@ -1,0 +1,226 @@
+"""From a closed port to six known servos: opened, read and judged, one transaction at a time.
+
+A bring-up only reads. While the latch is set the first frame on a newly opened port is torque-off.
+A port or servo that is missing is looked for again, slowly and for ever, with few lines said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from armlabd.arm.calibration import Calibration
+from armlabd.arm.joints import SERVO_IDS
+from armlabd.arm.limits import LimitError, Limits, intersect_travel
+from armlabd.bus.counters import Counters
+from armlabd.bus.errors import NoAnswer, PortError
+from armlabd.bus.port import Transport
+from armlabd.clock import Clock
+from armlabd.motion.health import (
+    Facts,
+    Trouble,
+    calibration_trouble,
+    facts_of,
+    missing_trouble,
+    servo_trouble,
+)
+from armlabd.motion.servos import Servos
+
+RETRY_S = (0.2, 0.5, 1.0, 2.0)  # between tries, then the last one for ever
+EXTRA_IDS = (0, 7, 8)  # ids that a second or misnumbered servo would likely have
+LONG_AGO_S = -1e9
+
+OpenTransport = Callable[[], Transport]
+Note = Callable[[str], None]
+
+
+class Link:
+    """The connection to the servos. `servos` is None while the port is closed."""
+
+    def __init__(
+        self,
+        open_transport: OpenTransport,
+        clock: Clock,
+        baud: int,
+        calibration: Calibration | None,
+        limits: Limits,
+        note: Note,
+    ) -> None:
+        self.calibration = calibration
+        self.limits = limits
+        self.servos: Servos | None = None
+        self.state = "absent"
+        self.detail = ""
+        self.facts: dict[int, Facts] = {}
+        self.found: tuple[int, ...] = ()
+        self.extra: tuple[int, ...] = ()
+        self.torque_found: bool | None = None
+        self.connects = 0
+        self._open = open_transport
+        self._clock = clock
+        self._baud = baud
+        self._wanted = limits
+        self._note = note
+        self._counters = Counters()
+        self._steps: Generator[None, None, Trouble | None] | None = None
+        self._tries = 0
+        self._next_try_s = LONG_AGO_S
+
+    @property
+    def ready(self) -> bool:
+        """True when all six servos are known, sound and calibrated."""
+        return self.state == "ready"
+
+    @property
+    def working(self) -> bool:
+        """True while a bring-up is under way: `work` has something to do."""
+        return self._steps is not None
+
+    @property
+    def reading(self) -> bool:
+        """True when the six servos answer, whether or not the arm may move."""
+        return self.servos is not None and len(self.found) == len(SERVO_IDS) and not self.working
+
+    @property
+    def counters(self) -> Counters:
+        """The bus counters, over all reconnections."""
+        return self._counters
+
+    def poll(self, now_s: float, first_frame_off: bool) -> bool:
+        """Open or judge again when it is time; True when the port was opened just now.
+
+        Raises PortLost when the port goes away at once.
+        """
+        if self._steps is not None or self.ready or now_s < self._next_try_s:
+            return False
+        opened = self.servos is None
+        servos = self.servos or self._try_open()
+        if servos is None:
+            return False
+        if opened and first_frame_off:
+            servos.torque_off()
+        self._steps = self._bring_up(servos)
+        if opened:
+            self._say("starting", "")
+        return opened
+
+    def work(self) -> None:
+        """One transaction of the bring-up. Raises PortLost."""
+        if self._steps is None:
+            return
+        try:
+            next(self._steps)
+        except StopIteration as done:
+            self._steps = None
+            self._judged(done.value)
+
+    def lose(self, sentence: str, state: str = "disconnected") -> None:
+        """The port went away, or the servos fell silent: close, and look for them again soon."""
+        if self.servos is not None:
+            self.servos.close()
+        self.servos, self._steps = None, None
+        self.found = ()
+        self.torque_found = None
+        self._tries = 0
+        self._plan_next()
+        self._say(state, sentence)
+
+    def close(self) -> None:
+        """Give the port back."""
+        if self.servos is not None:
+            self.servos.close()
+        self.servos, self._steps = None, None
+
+    def _try_open(self) -> Servos | None:
+        try:
+            transport = self._open()
+        except PortError as error:
+            self._plan_next()
+            lost = self.state == "disconnected" and self._tries < len(RETRY_S)
+            self._say("disconnected" if lost else "absent", error.sentence)
+            return None
+        self.servos = Servos(transport, self._clock, self._baud, self._counters)
+        self.connects += 1
+        return self.servos
+
+    def _plan_next(self) -> None:
+        pause = RETRY_S[min(self._tries, len(RETRY_S) - 1)]
+        self._tries += 1
+        self._next_try_s = self._clock.monotonic() + pause
+
+    def _judged(self, trouble: Trouble | None) -> None:
+        if trouble is None:
+            self._tries = 0
+            self._say("ready", "")
+        else:
+            self._plan_next()
+            self._say(*trouble)
+
+    def _say(self, state: str, detail: str) -> None:
+        """A line only when something has changed: an arm absent for an hour says so once."""
+        if (state, detail) != (self.state, self.detail):
+            self._note(f"arm {state}{': ' if detail else ''}{detail}")
+        self.state, self.detail = state, detail
+
+    # --- one bring-up
+
+    def _bring_up(self, servos: Servos) -> Generator[None, None, Trouble | None]:
+        yield from self._find(servos)
+        trouble = missing_trouble(self.found, self.extra)
+        if trouble is not None:
+            return trouble
+        yield
+        low = servos.master.sync_read(SERVO_IDS, 0, 20)
+        yield
+        high = servos.master.sync_read(SERVO_IDS, 30, 11)
+        yield
+        feedback = {id: found for id, (found, _) in servos.feedback(retries=2).items()}
+        if not len(low) == len(high) == len(feedback) == len(SERVO_IDS):
+            self.found = tuple(id for id in SERVO_IDS if id in low and id in high)
+            return missing_trouble(self.found, ()) or Trouble(
+                "servos_missing", "The servos do not answer reliably."
+            )
+        self.facts = {id: facts_of(low[id].data, high[id].data) for id in SERVO_IDS}
+        self.torque_found = any(servo.torque for servo in self.facts.values())
+        return (
+            servo_trouble(self.facts, feedback)
+            or calibration_trouble(self.facts, self.calibration)
+            or self._narrow_travel()
+        )
+
+    def _find(self, servos: Servos) -> Generator[None, None, None]:
+        found, extra = [], []
+        for id in SERVO_IDS:
+            if self._answers(servos, id, 1):
+                found.append(id)
+            yield
+        for id in EXTRA_IDS:
+            if self._answers(servos, id, 0):
+                extra.append(id)
+            yield
+        self.found, self.extra = tuple(found), tuple(extra)
+
+    def _answers(self, servos: Servos, id: int, retries: int) -> bool:
+        try:
+            servos.master.ping(id, retries=retries)
+        except NoAnswer:
+            return False
+        return True
+
+    def _narrow_travel(self) -> Trouble | None:
+        """Limits no wider than what the calibration measured."""
+        assert self.calibration is not None
+        try:
+            self.limits = intersect_travel(self._wanted, self.calibration.travel_deg())
+        except LimitError as error:
+            return Trouble("not_calibrated", error.sentence)
+        return None
+
+    def report(self) -> dict[str, Any]:
+        """What bring-up found, for status."""
+        return {
+            "found": list(self.found),
+            "extra": list(self.extra),
+            "firmware": sorted({servo.firmware for servo in self.facts.values()}),
+            "connects": self.connects,
+        }

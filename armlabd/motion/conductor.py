@@ -1,0 +1,392 @@
+"""The conductor: takes one motion through its phases and gives out one goal per cycle.
+
+It owns what the servos were last told (`goal`, None while torque is off or unknown) and asks the
+guard before every change of it. It never waits: long work is cut into slices (`work`), writing to
+disk is done elsewhere, and everything else happens in `next_goal` and `judge`, once per cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from armlabd.arm.calibration import CalibrationError
+from armlabd.arm.joints import DEGREES_PER_STEP, JOINT_NAMES, SERVO_IDS, Pose
+from armlabd.clock import Clock
+from armlabd.motion.arming import Arming, switch_on
+from armlabd.motion.bringup import Link
+from armlabd.motion.grip import Grip
+from armlabd.motion.guard import (
+    OUTSIDE_SPEED_DPS,
+    START_TOLERANCE_DEG,
+    Fault,
+    LastLook,
+    Rates,
+)
+from armlabd.motion.job import Job, cancelled, refusal
+from armlabd.motion.legs import leg_count, leg_points
+from armlabd.motion.mark import Marks
+from armlabd.motion.measured import Measured
+from armlabd.motion.messages import MotionResult
+from armlabd.motion.settings import CoreSettings
+from armlabd.motion.stall import Stall
+from armlabd.motion.stream import Stream
+from armlabd.verdict import Code
+
+APPROACH_DPS = OUTSIDE_SPEED_DPS * 0.95  # from the goal that sags to the program's start
+RELAX_DPS = 30.0
+GRIP_TIME_S = 0.25  # for the squeeze to settle after contact
+GRIP_TOLERANCE_PERCENT = 4.0
+REST_S = 1.0  # after this long at rest the mark of motion goes
+LOST_CYCLES = 10  # misses in a row that end a motion
+
+
+class Conductor:
+    """One arm, one motion at a time. `allowed` is False while the latch is set."""
+
+    def __init__(
+        self,
+        settings: CoreSettings,
+        clock: Clock,
+        link: Link,
+        marks: Marks,
+        measured: Measured,
+        allowed: Callable[[], bool],
+    ) -> None:
+        self.job: Job | None = None
+        self.goal: Pose | None = None
+        self.goal_counts: tuple[int, ...] = ()
+        self.torque = False
+        self.grip = Grip(settings.grip_torque_percent, settings.hold_torque_percent)
+        self.goals_sent = 0
+        self._settings = settings
+        self._clock = clock
+        self._link = link
+        self._marks = marks
+        self._measured = measured
+        self._allowed = allowed
+        self._arming: Arming | None = None
+        self._look: LastLook | None = None
+        self._stall = Stall()
+        self._grip_limit = 0.0  # what register 48 of the gripper was last set to
+        self._rest_s = 0.0
+
+    # --- asked from outside
+
+    @property
+    def moving(self) -> bool:
+        """True while goals leave or are about to: the phases a lost bus or lease must latch."""
+        return self.job is not None and self.job.in_motion
+
+    @property
+    def working(self) -> bool:
+        """True while `work` has a slice to do."""
+        return self.job is not None and self.job.phase in ("plan", "arm")
+
+    def start(self, job: Job) -> None:
+        """Begin a motion; the caller has checked that none is under way."""
+        self.job = job
+
+    def brake(self, ending: MotionResult) -> None:
+        """Come to rest on the path, hold, and answer `ending`; before any motion at once."""
+        job = self.job
+        if job is None or job.ending is not None:
+            return
+        if job.phase == "stream" and job.stream is not None:
+            job.ending = ending
+            job.stream.brake()
+        else:
+            self._finish(ending)
+
+    def halt(self, ending: MotionResult, keep_torque: bool = False) -> None:
+        """A stop or a lost bus: no further goal leaves for this motion, now."""
+        if self.job is not None:
+            self._finish(ending)
+        if not keep_torque:
+            self.unpin()
+        elif self._measured.pose is not None and self.goal is not None:
+            held = self._measured.pose.with_grip(self.goal.grip)
+            self._pin(held, (*self._measured.counts[:5], self.goal_counts[5]))
+
+    def unpin(self) -> None:
+        """Torque is off or unknown: the next motion switches it on anew."""
+        self.goal, self.goal_counts = None, ()
+        self.torque = False
+        self._look = None
+        self.grip.let_go()
+
+    def torque_seen(self, on: int) -> None:
+        """How many servos were seen with torque on."""
+        self.torque = on > 0
+        if on < len(SERVO_IDS) and self.goal is not None and self._arming is None:
+            if self.moving:
+                self._finish(cancelled(Code.STALLED, "Torque went off in a servo while moving."))
+            self.unpin()
+            self.torque = on > 0
+
+    # --- slices between the cycles
+
+    def work(self) -> None:
+        """One slice of planning or of switching on. Raises PortLost."""
+        job = self.job
+        if job is None:
+            return
+        try:
+            if job.phase == "plan":
+                next(job.planning)
+            elif job.phase == "arm" and self._arming is not None:
+                next(self._arming)
+        except StopIteration as done:
+            if job.phase == "plan":
+                self._planned(job, done.value)
+            else:
+                self._armed(job, done.value)
+
+    def _planned(self, job: Job, planned: object) -> None:
+        if isinstance(planned, Fault):
+            self._finish(refusal(planned))
+        elif isinstance(planned, str):
+            self._finish(cancelled(Code.UNREACHABLE, planned))
+        else:
+            assert isinstance(planned, (tuple, list)) or hasattr(planned, "__getitem__")
+            job.points = planned  # type: ignore[assignment]
+            job.phase = "mark"
+            self._marked(job)
+
+    def _marked(self, job: Job) -> None:
+        """Go on once the mark of motion is safe on disk."""
+        ticket = self._marks.move()
+        if not ticket.done:
+            return
+        if ticket.error:
+            sentence = f"The record of motion cannot be written: {ticket.error}. Free some space."
+            self._finish(cancelled(Code.DISK, sentence))
+        elif self.goal is None:
+            servos = self._link.servos
+            assert servos is not None
+            self._arming = switch_on(servos, self._allowed, self.grip.grip_torque)
+            self._grip_limit = self.grip.grip_torque
+            job.phase = "arm"
+        else:
+            self._begin(job)
+
+    def _armed(self, job: Job, outcome: object) -> None:
+        self._arming = None
+        calibration = self._link.calibration
+        if isinstance(outcome, str) or calibration is None:
+            self.unpin()
+            self._finish(cancelled(Code.NO_ARM, str(outcome)))
+            return
+        counts: tuple[int, ...] = outcome  # type: ignore[assignment]
+        self._pin(calibration.from_raw(counts), counts)
+        self.torque = True
+        apart = max(abs(a - b) for a, b in zip(job.points[0][:5], self.goal or (), strict=False))
+        if apart > START_TOLERANCE_DEG:
+            sentence = "The arm was moved while its torque came on. Plan again from where it is."
+            self._finish(cancelled(Code.OLD_STATE, sentence))
+        else:
+            self._begin(job)
+
+    def _pin(self, pose: Pose, counts: tuple[int, ...]) -> None:
+        self.goal, self.goal_counts = pose, counts
+        self._look = LastLook(self._link.limits, self._settings.period_s)
+        self._look.pin(pose)
+
+    def _begin(self, job: Job) -> None:
+        """All is ready: from where the goals are now to the start, then the program."""
+        assert self.goal is not None
+        first = job.points[0]
+        points = job.points
+        start = self.goal.with_grip(first.grip)
+        if start != first:
+            limits, dt_s = self._link.limits, self._settings.period_s
+            count = leg_count(start, first, APPROACH_DPS, limits, dt_s)
+            points = (start, *leg_points(start, first, count), *points[1:])
+        rates = Rates(self._link.limits, self._settings.period_s)
+        job.stream = Stream(points, rates.bends)
+        self.grip.begin(job.contact, job.torque_percent)
+        self._stall.reset()
+        job.phase = "stream"
+
+    # --- once per cycle
+
+    def next_goal(self) -> Pose | None:
+        """The goal of this cycle, not yet checked; None when nothing changes."""
+        job = self.job
+        if job is None:
+            return None
+        if job.phase == "mark":
+            self._marked(job)
+        if job.stream is None or self.goal is None or not job.in_motion:
+            return None
+        moves = job.phase in ("stream", "relax") and not job.stream.finished
+        pose = job.stream.next() if moves else job.stream.now
+        step = min(
+            self._link.limits.grip_speed_pps * self._settings.period_s,
+            self._link.limits.grip_step_percent,
+        )
+        keeps = job.touched or job.phase == "relax"  # then the program has no say in the jaw
+        began = pose.grip if keeps else job.points[0].grip
+        jaw = self.grip.goal(pose.grip, began, self.goal.grip, step)
+        pose = pose.with_grip(jaw)
+        return None if pose == self.goal else pose
+
+    def send(self, pose: Pose) -> None:
+        """The last look, then one frame. Raises PortLost."""
+        servos, calibration = self._link.servos, self._link.calibration
+        if servos is None or calibration is None or self._look is None or not self._allowed():
+            return
+        fault = self._look.check(pose)
+        if fault is not None:
+            self._finish(refusal(fault))
+            return
+        try:
+            counts = calibration.to_raw(pose)
+        except CalibrationError as error:
+            self._finish(cancelled(Code.JOINT_LIMIT, error.sentence))
+            return
+        servos.write_goals(counts)
+        self.goal, self.goal_counts = pose, counts
+        self.goals_sent += 1
+
+    def keep_grip_limit(self) -> None:
+        """Bring the gripper's torque cap to what is wanted. Raises PortLost."""
+        servos = self._link.servos
+        wanted = self.grip.torque_percent
+        if self.goal is None or servos is None or wanted == self._grip_limit or self.working:
+            return
+        if servos.limit_gripper(wanted):
+            self._grip_limit = wanted
+
+    def judge(self) -> None:
+        """After a fresh full reading: has it arrived, stalled, touched, dropped?"""
+        now_s = self._clock.monotonic()
+        pose = self._measured.pose
+        if pose is None:
+            return
+        self.grip.watch(pose.grip, self.torque)
+        job = self.job
+        if job is None or not job.in_motion or job.stream is None:
+            if self._marks.in_motion and job is None and now_s - self._rest_s >= REST_S:
+                self._marks.rest()
+            return
+        if job.phase == "stream":
+            self._judge_stream(job, pose, now_s)
+        elif job.phase == "settle":
+            self._judge_settle(job, pose, now_s)
+        elif job.phase == "grip" and now_s >= job.until_s and self._grip_done():
+            self._arrived(job)
+        elif job.phase == "relax" and job.stream.finished and job.ending is not None:
+            self._finish(job.ending)
+
+    def _judge_stream(self, job: Job, pose: Pose, now_s: float) -> None:
+        assert job.stream is not None
+        assert self.goal is not None
+        if job.ending is None:
+            self._touch(job, pose)
+            sentence = self._stall.look(self.goal, self._measured, now_s, self._jaw_free(job))
+            if sentence is not None:
+                self.brake(cancelled(Code.STALLED, sentence))
+        if not job.stream.finished:
+            return
+        if job.ending is not None and job.ending.code is Code.STALLED:
+            self._relax(job, pose)
+        elif job.ending is not None:
+            self._finish(job.ending)
+        elif job.touched:
+            job.phase, job.until_s = "grip", now_s + GRIP_TIME_S
+        else:
+            job.phase, job.until_s = "settle", now_s + self._settings.settle_s
+            self._judge_settle(job, pose, now_s)
+
+    def _jaw_free(self, job: Job) -> bool:
+        """True when the jaw ought to follow its goal."""
+        return not job.contact and self.grip.squeeze is None
+
+    def _touch(self, job: Job, pose: Pose) -> None:
+        """A closing jaw that meets something: brake, squeeze, push no harder than needed."""
+        if not job.contact or job.touched or self.goal is None or job.stream is None:
+            return
+        jaw = self._measured.feedback[SERVO_IDS[5]]
+        percent_per_step = _percent_per_step(self._link)
+        speed = jaw.velocity * percent_per_step
+        if self.grip.touches(self.goal.grip, pose.grip, speed, jaw.load / 10):
+            job.touched = True
+            self.grip.take(pose.grip)
+            job.stream.brake()
+
+    def _grip_done(self) -> bool:
+        squeeze = self.grip.squeeze
+        return squeeze is None or self.goal is None or abs(self.goal.grip - squeeze) < 0.1
+
+    def _judge_settle(self, job: Job, pose: Pose, now_s: float) -> None:
+        assert self.goal is not None
+        self._touch(job, pose)
+        if job.touched:
+            job.phase, job.until_s = "grip", now_s + GRIP_TIME_S
+            return
+        late = self._late_joint(pose)
+        if late is None:
+            self._arrived(job)
+        elif now_s >= job.until_s:
+            off = abs(self.goal[late] - pose[late])
+            unit = "degrees" if late < 5 else "percent"
+            job.ending = cancelled(
+                Code.STALLED,
+                f"{JOINT_NAMES[late]} stopped {off:.1f} {unit} before its goal and holds there. "
+                "Look for what is in the way, then plan again from where the arm is.",
+            )
+            self._relax(job, pose)
+
+    def _late_joint(self, pose: Pose) -> int | None:
+        """The first joint that is not within tolerance of its goal."""
+        assert self.goal is not None
+        for index in range(5):
+            if abs(self.goal[index] - pose[index]) > self._settings.tolerance_deg:
+                return index
+        if self.grip.squeeze is None and abs(self.goal.grip - pose.grip) > GRIP_TOLERANCE_PERCENT:
+            return 5
+        return None
+
+    def _relax(self, job: Job, pose: Pose) -> None:
+        """Draw the goals back to where the arm is, so that it does not keep pushing."""
+        assert self.goal is not None
+        limits, dt_s = self._link.limits, self._settings.period_s
+        goal = pose if self.grip.squeeze is None else pose.with_grip(self.goal.grip)
+        speed = min(RELAX_DPS, limits.speed_dps)
+        count = leg_count(self.goal, goal, speed, limits, dt_s)
+        points = (self.goal, *leg_points(self.goal, goal, count))
+        job.stream = Stream(points, Rates(limits, dt_s).bends)
+        job.phase = "relax"
+
+    def _arrived(self, job: Job) -> None:
+        pose = self._measured.pose
+        sentence = "Arrived." if not job.touched else "The jaws met something."
+        if job.contact and not job.touched:
+            sentence = "The jaws closed and met nothing."
+        self._finish(MotionResult(Code.OK, sentence, pose, contact=job.touched))
+
+    def _finish(self, result: MotionResult) -> None:
+        """Answer, and rest. Facts measured are added to every answer."""
+        job, self.job = self.job, None
+        self._arming = None
+        self._rest_s = self._clock.monotonic()
+        pose = self._measured.pose
+        result = MotionResult(
+            result.code,
+            result.sentence,
+            result.pose or pose,
+            self.grip.holding,
+            None if pose is None else round(pose.grip, 2),
+            result.contact,
+            result.facts,
+        )
+        if job is not None:
+            job.answer(result)
+
+
+def _percent_per_step(link: Link) -> float:
+    """How many percent of the gripper one count is; the sign does not matter here."""
+    if link.calibration is None:
+        return DEGREES_PER_STEP
+    jaw = link.calibration.joints["gripper"]
+    return 100.0 / (jaw.range_max - jaw.range_min)

@@ -1,0 +1,333 @@
+"""The motion core: owns the port, the stop latch and the button, and asks nobody before stopping.
+
+One loop, no threads but the disk's, no waiting: `tick` runs every 10 ms, `handle` takes a request
+at any moment in between, `work` does one slice of whatever is long. All three in virtual time too.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from armlabd.arm.calibration import Calibration, CalibrationError, parse
+from armlabd.arm.joints import SERVO_IDS
+from armlabd.arm.limits import CEILINGS, LimitError, Limits
+from armlabd.bus.errors import PortLost
+from armlabd.bus.port import Transport
+from armlabd.clock import Clock
+from armlabd.motion.bringup import Link
+from armlabd.motion.button import Button, LineSource
+from armlabd.motion.conductor import LOST_CYCLES, Conductor
+from armlabd.motion.cycles import Cycles
+from armlabd.motion.disk import Disk, Ticket
+from armlabd.motion.job import Reply, cancelled
+from armlabd.motion.latch import Latch
+from armlabd.motion.lease import Lease
+from armlabd.motion.leaving import Leaving
+from armlabd.motion.mark import Marks, crash_cause
+from armlabd.motion.measured import Measured
+from armlabd.motion.messages import StopResult
+from armlabd.motion.requests import Requests
+from armlabd.motion.settings import CoreSettings, SettingsError
+from armlabd.motion.stop import Hold, StopLane
+from armlabd.verdict import Code
+
+TORQUE_LOOK_TICKS = 10  # register 40 is read this often while not latched
+NOTES = 50
+STOPPED = "The arm is stopped. A person with the operator role clears it; nothing resumes."
+SILENT = (
+    "The servos stopped answering. Whether the arm follows cannot be read: watch it, and cut its "
+    "power if it moves."
+)
+UNLEASED = "The daemon fell silent; the arm came to rest and holds."
+
+
+class Core:
+    """One arm. `publish`, when set, is given the state every `push_s`; `between` is called while
+    the tick has no transaction open, so that a stop need not wait for the rest of the tick."""
+
+    def __init__(
+        self,
+        settings: CoreSettings,
+        clock: Clock,
+        open_transport: Callable[[], Transport],
+        disk: Disk,
+        *,
+        line: LineSource | None = None,
+        boot: str = "",
+        pid: int = 0,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        now_s = clock.monotonic()
+        self.settings = settings
+        self.clock = clock
+        self.disk = disk
+        self.pid = pid
+        self.notes: deque[str] = deque(maxlen=NOTES)
+        self.scheduling = ""
+        self.finished = False
+        self.publish: Callable[[Core], None] | None = None
+        self.between: Callable[[], None] = _nothing
+        self._say = say
+        self.button = Button(line, settings.button_required)
+        self.latch = Latch(settings.state_dir, disk, boot)
+        self.lane = StopLane(self.latch, clock, settings.stop_action)
+        self.marks = Marks(settings.state_dir, disk, boot, pid)
+        self.lease = Lease(settings.lease_s, settings.orphan_s, now_s)
+        self.cycles = Cycles(settings.period_s, now_s)
+        self.measured = Measured()
+        self.link = Link(
+            open_transport, clock, settings.baud, self._calibration(), _limits(settings), self.note
+        )
+        self.conductor = Conductor(
+            settings, clock, self.link, self.marks, self.measured, self._may_move
+        )
+        self.leaving = Leaving(self)
+        self.requests = Requests(self)
+        self._clearing: tuple[Ticket, Reply, int, str] | None = None
+        self._push_s = now_s
+        self._pending = ""  # the latch cause that follows once the arm is at rest
+        self._latch_at_start(boot)
+
+    def _calibration(self) -> Calibration | None:
+        if self.settings.calibration is None:
+            return None
+        try:
+            return parse(self.settings.calibration)
+        except CalibrationError as error:
+            self.note(f"the calibration cannot be used: {error.sentence}")
+            return None
+
+    def _latch_at_start(self, boot: str) -> None:
+        cause = crash_cause(self.settings.state_dir, boot)
+        if cause is None and self.button.stops:
+            cause = "button"
+        if cause is not None:
+            self.latch.set(cause, "core")
+        self.latch.save(self.clock.monotonic())
+        self.marks.arrive(lambda: self.latch.on_disk)
+        if self.latch.cause is not None:
+            self.note(f"starts stopped: {self.latch.cause.sentence}")
+
+    def note(self, text: str) -> None:
+        """One line of the diary: kept for status, and said where somebody listens."""
+        if self.notes and self.notes[-1] == text:
+            return
+        self.notes.append(text)
+        if self._say is not None:
+            self._say(text)
+
+    def _may_move(self) -> bool:
+        return not self.latch.stopped
+
+    # --- the cycle
+
+    def tick(self) -> None:
+        """One cycle: button, goal or enforcement, reading, judgement, books."""
+        started_s = self.clock.monotonic()
+        self.cycles.begin(started_s)
+        if self.button.look() not in ("none", "released") and not self.latch.stopped:
+            self.stop("button", "button", started_s)
+        try:
+            self._bus_cycle(started_s)
+        except PortLost as lost:
+            self._port_lost(lost.sentence)
+        self._watch_lease(self.clock.monotonic())
+        self._after_motion()
+        self._finish_clear()
+        self.leaving.step(self.clock.monotonic())
+        self._books(self.clock.monotonic())
+        self.cycles.end(started_s, self.clock.monotonic())
+
+    def _bus_cycle(self, now_s: float) -> None:
+        if self.link.poll(now_s, self.latch.stopped):
+            self.lane.forget_hold()
+            self.conductor.unpin()
+        servos = self.link.servos
+        if servos is None:
+            return
+        if self.latch.stopped:
+            if self.link.reading or self.cycles.ticks % TORQUE_LOOK_TICKS == 0:
+                self._seen(self.lane.enforce(servos))
+        elif (goal := self.conductor.next_goal()) is not None:
+            self.conductor.send(goal)
+        self.between()
+        if self.link.reading and self.link.servos is servos:
+            self._read()
+
+    def _read(self) -> None:
+        servos = self.link.servos
+        assert servos is not None
+        if self.measured.take(servos.feedback(), self.link.calibration):
+            self.conductor.judge()
+        elif self.measured.misses >= LOST_CYCLES:
+            self._silent()
+        if self.latch.stopped or self.link.servos is None:
+            return
+        self.conductor.keep_grip_limit()
+        if self.cycles.ticks % TORQUE_LOOK_TICKS == 0:
+            self._seen(servos.held())
+
+    def _seen(self, held: Mapping[int, Any]) -> None:
+        if len(held) == len(SERVO_IDS):
+            self.conductor.torque_seen(sum(servo.torque for servo in held.values()))
+
+    @property
+    def has_work(self) -> bool:
+        """True while `work` has something to do before the next tick."""
+        return self.link.working or self.conductor.working
+
+    def work(self) -> None:
+        """One slice, about a millisecond at most, of bring-up, planning or switching on."""
+        try:
+            if self.link.working:
+                self.link.work()
+                if self.link.torque_found is not None:
+                    self.conductor.torque = self.link.torque_found
+            else:
+                self.conductor.work()
+        except PortLost as lost:
+            self._port_lost(lost.sentence)
+
+    # --- losing the bus
+
+    def _silent(self) -> None:
+        """Ten cycles without a full reading: rest if moving, then look for the servos anew."""
+        if self.conductor.moving:
+            self._pending = "bus_lost"
+            self.conductor.brake(cancelled(Code.BUS_LOST, SILENT))
+            job = self.conductor.job
+            if job is not None and job.stream is not None and not job.stream.finished:
+                return  # the goals still come to rest; whether the arm does, nobody can read
+        self._port_lost(SILENT)
+
+    def _port_lost(self, sentence: str) -> None:
+        """The bus is gone. After a loss in motion the arm is stopped when it comes back."""
+        if self.conductor.moving or self._pending == "bus_lost":
+            self.latch.set("bus_lost", "core")
+            self.latch.save(self.clock.monotonic())
+        self._pending = ""
+        self.lane.written, self.lane.held, self.lane.confirmed = False, False, 0
+        self.conductor.halt(cancelled(Code.BUS_LOST, f"{sentence} The motion was given up."))
+        self.measured.forget()
+        self.link.lose(sentence)
+
+    # --- stop and clear
+
+    def stop(self, code: str, by: str, received_s: float | None = None) -> StopResult:
+        """The stop lane; works in every state and never raises."""
+        hold = None
+        if self.conductor.goal is not None and self.measured.counts:
+            goals = self.conductor.goal_counts
+            hold = Hold(self.measured.counts, goals, self.measured.at_s)
+        if self._clearing is not None:
+            self.latch.write_again()
+        self._pending = ""
+        result = self.lane.stop(self.link.servos, code, by, hold=hold, received_s=received_s)
+        self.conductor.halt(cancelled(Code.STOPPED, STOPPED), keep_torque=self.lane.held)
+        self.note(f"stop ({code}, {by}): {result.sentence}")
+        return result
+
+    def clear(self, by: str, role: str, reply: Reply) -> None:
+        """Clear the stop: never resumes, never switches torque on. `reply` gets code, sentence."""
+        why = None
+        if role != "operator":
+            why = (Code.ROLE, "Only the operator role may clear a stop.")
+        elif self.button.stops:
+            why = (Code.CANNOT_CLEAR, self.button.why)
+        elif self._clearing is not None:
+            why = (Code.BUSY, "The stop is being cleared already.")
+        elif not self.latch.stopped:
+            why = (Code.OK, "The arm is not stopped.")
+        if why is not None:
+            reply({"code": str(why[0]), "sentence": why[1]})
+            return
+        self._clearing = (self.latch.begin_clear(by), reply, self.lane.count, by)
+        self._finish_clear()
+
+    def _finish_clear(self) -> None:
+        """Once the cleared record is on disk the latch opens, unless a stop came meanwhile."""
+        if self._clearing is None or not self._clearing[0].done:
+            return
+        ticket, reply, stops, by = self._clearing
+        self._clearing = None
+        code, sentence = Code.OK, "The stop is cleared. Torque stays off until the next motion."
+        if ticket.error is not None:
+            code = Code.CANNOT_CLEAR
+            sentence = f"The stop stays: its record cannot be written ({ticket.error})."
+        elif stops != self.lane.count or self.button.stops:
+            code, sentence = Code.CANNOT_CLEAR, "The stop stays: another one came meanwhile."
+            self.latch.write_again()
+            self.latch.save(self.clock.monotonic())
+        else:
+            if self.lane.held:
+                sentence = "The stop is cleared. The arm holds still; nothing resumes."
+            self.latch.finish_clear()
+            self.lane.held = False
+            self.note(f"cleared by {by}")
+        reply({"code": str(code), "sentence": sentence})
+
+    # --- lease, orphan, books
+
+    def _watch_lease(self, now_s: float) -> None:
+        job = self.conductor.job
+        if job is None or job.own or self.lease.alive(now_s):
+            return
+        if job.in_motion and not self._pending:
+            self._pending = "lease_lost"
+        self.conductor.brake(cancelled(Code.LEASE_LOST, UNLEASED))
+
+    def _after_motion(self) -> None:
+        """What a lapse or a silent bus in motion leads to, once the arm is at rest."""
+        if not self._pending or self.conductor.job is not None:
+            return
+        if self._pending == "bus_lost":
+            self._port_lost(SILENT)
+            return
+        self._pending = ""
+        if not self.latch.stopped:
+            self.latch.set("lease_lost", "core")
+            self.lane.hold_on()
+            self.latch.save(self.clock.monotonic())
+            self.note("lease lost in motion: at rest, holding, stopped")
+
+    def _books(self, now_s: float) -> None:
+        self.latch.save(now_s)
+        if self.lease.orphaned(now_s) and not self.leaving.policy:
+            self.note(f"no daemon for {self.settings.orphan_s:g} s: parks and leaves")
+            self.leaving.begin("park", now_s)
+        if self.publish is not None and now_s >= self._push_s:
+            self._push_s = max(self._push_s + self.settings.push_s, now_s)
+            self.publish(self)
+
+    # --- requests
+
+    def handle(
+        self,
+        request: Mapping[str, Any],
+        reply: Reply,
+        owner: object = None,
+        received_s: float | None = None,
+    ) -> None:
+        """One request. `reply` is called with the answer, at once or when it is known."""
+        self.requests.handle(request, reply, owner, received_s)
+
+
+def _limits(settings: CoreSettings) -> Limits:
+    if settings.limits is None:
+        return CEILINGS
+    try:
+        return Limits.from_dict(settings.limits)
+    except LimitError as error:
+        raise SettingsError(error.sentence) from None
+
+
+def _nothing() -> None:
+    """No work between transactions."""
+
+
+if __name__ == "__main__":
+    from armlabd.motion.server import main
+
+    main()

@@ -1,0 +1,120 @@
+"""One motion from its request to its answer, and the plans the core makes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+from armlabd.arm.joints import Pose
+from armlabd.arm.limits import Limits
+from armlabd.motion.guard import Fault, check_in_slices, violation
+from armlabd.motion.inside import find_way
+from armlabd.motion.legs import build_legs
+from armlabd.motion.messages import MotionResult
+from armlabd.motion.stream import Stream
+from armlabd.verdict import Code
+
+Reply = Callable[[dict[str, Any]], None]
+Points = Sequence[Pose]
+Planned = Points | Fault | str
+Planning = Generator[None, None, Planned]
+
+NO_WAY = (
+    "No gentle way inside the limits was found from here. Stop the arm, put it by hand above the "
+    "table, and try again."
+)
+
+
+class Job:
+    """What is being moved, how far it has come, and who waits for the answer.
+
+    `phase`: plan (checked in slices), mark (on its way to disk), arm (torque comes on), stream,
+    grip (after contact), settle (read back), relax (goals drawn back to the arm).
+    `own` marks the core's own moves, which need no lease.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        planning: Planning,
+        reply: Reply,
+        *,
+        contact: bool = False,
+        torque_percent: float | None = None,
+        run: str | None = None,
+        own: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.planning = planning
+        self.reply = reply
+        self.contact = contact
+        self.torque_percent = torque_percent
+        self.run = run
+        self.own = own
+        self.phase = "plan"
+        self.points: Points = ()
+        self.stream: Stream | None = None
+        self.ending: MotionResult | None = None  # the answer once the arm is at rest
+        self.until_s = 0.0  # of settle and grip
+        self.touched = False
+
+    @property
+    def in_motion(self) -> bool:
+        """True once goals have left for it."""
+        return self.phase in ("stream", "grip", "settle", "relax")
+
+    def answer(self, result: MotionResult) -> None:
+        """Tell whoever waits; once."""
+        reply, self.reply = self.reply, _nobody
+        reply(result.as_dict())
+
+
+def _nobody(_: dict[str, Any]) -> None:
+    """Nobody waits."""
+
+
+def refusal(fault: Fault) -> MotionResult:
+    """A guard's fault as the answer to a motion."""
+    return MotionResult(fault.code, fault.sentence, facts=fault.facts())
+
+
+def check_given(points: Points, dt_s: float, limits: Limits, start: Pose) -> Planning:
+    """A program from outside: the same points, or the fault."""
+    fault = yield from check_in_slices(points, dt_s, limits, start)
+    return fault if fault is not None else points
+
+
+def plan_inside(start: Pose, limits: Limits, home: Pose, dt_s: float) -> Planning:
+    """The way inside from `start`; one point when it is inside already."""
+    program = yield from find_way(start, limits, home, dt_s)
+    if program is None:
+        return NO_WAY
+    return (yield from check_given(program.points, dt_s, limits, start))
+
+
+def plan_route(
+    start: Pose, goal: Pose, home: Pose, speed_dps: float, limits: Limits, dt_s: float
+) -> Planning:
+    """From anywhere to `goal`: inside first if need be, then the first route the guard passes."""
+    way: Points = (start,)
+    if violation(start, limits):
+        program = yield from find_way(start, limits, home, dt_s)
+        if program is None:
+            return NO_WAY
+        way = program.points
+    begin = way[-1]
+    lifted = begin._replace(lift=min(begin.lift, home.lift))
+    above = home._replace(pan=begin.pan, roll=begin.roll)
+    fault: Fault | None = None
+    for corners in ((goal,), (above, goal), (lifted, above, goal), (lifted, goal)):
+        route = yield from build_legs((begin, *corners), speed_dps, limits, dt_s)
+        points = (*way, *route[1:])
+        fault = yield from check_in_slices(points, dt_s, limits, start)
+        if fault is None:
+            return points
+    return fault if fault is not None else NO_WAY
+
+
+def cancelled(code: Code, sentence: str) -> MotionResult:
+    """An ending without facts."""
+    return MotionResult(code, sentence)

@@ -1,0 +1,83 @@
+"""Two marks on disk that tell the next core how this one ended.
+
+`in_motion.json` is fsynced before the first goal of a run and removed at rest. `core.json` is there
+while a core lives and removed at its goodbye. What a start finds of them decides whether it is
+latched: a mark of motion always, a missing goodbye within the same boot (a crash) too. A power cut
+at rest leaves only `core.json` of another boot, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from armlabd.durable import remove, write_atomic
+from armlabd.motion.disk import Disk, Ticket
+
+MOTION_FILE = "in_motion.json"
+ALIVE_FILE = "core.json"
+
+
+def crash_cause(folder: Path | str, boot: str) -> str | None:
+    """The latch cause that the marks of an earlier core call for, or None after a goodbye."""
+    motion, alive = Path(folder) / MOTION_FILE, Path(folder) / ALIVE_FILE
+    if motion.exists():
+        return "core_crashed" if _boot_of(motion) == boot else "power_lost_in_motion"
+    if alive.exists() and _boot_of(alive) in (boot, ""):
+        return "core_crashed"
+    return None
+
+
+def _boot_of(path: Path) -> str:
+    """The boot a mark was written in; empty when the mark cannot be read."""
+    try:
+        raw = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return ""
+    boot = raw.get("boot_id") if isinstance(raw, dict) else None
+    return boot if isinstance(boot, str) else ""
+
+
+class Marks:
+    """Writes and removes both marks through the disk, in order."""
+
+    def __init__(self, folder: Path | str, disk: Disk, boot: str, pid: int) -> None:
+        self._folder = Path(folder)
+        self._disk = disk
+        self._record = json.dumps({"boot_id": boot, "pid": pid}).encode()
+        self._motion: Ticket | None = None
+
+    def arrive(self, latched_safely: Callable[[], bool]) -> None:
+        """A core has taken over: its own mark is written, an earlier mark of motion goes.
+
+        It goes only when `latched_safely`, asked once the latch was written, says so: the mark is
+        what a full disk leaves of a stop.
+        """
+        path, record = self._folder / ALIVE_FILE, self._record
+        self._disk.submit(lambda: write_atomic(path, record))
+        motion = self._folder / MOTION_FILE
+        self._disk.submit(lambda: remove(motion) if latched_safely() else None)
+
+    def leave(self) -> None:
+        """An orderly end: nothing is left that speaks of a crash."""
+        self.rest()
+        self._disk.submit(lambda: remove(self._folder / ALIVE_FILE))
+
+    @property
+    def in_motion(self) -> bool:
+        """True from the first request until `rest`."""
+        return self._motion is not None
+
+    def move(self) -> Ticket:
+        """The mark that must be safe on disk before the first goal leaves."""
+        if self._motion is None or self._motion.error:
+            path, record = self._folder / MOTION_FILE, self._record
+            self._motion = self._disk.submit(lambda: write_atomic(path, record))
+        return self._motion
+
+    def rest(self) -> None:
+        """The arm has been at rest for a while."""
+        if self._motion is not None:
+            self._motion = None
+            self._disk.submit(lambda: remove(self._folder / MOTION_FILE))

@@ -1,0 +1,189 @@
+"""Requests from the socket: each word with what it may do, refused by value, never by exception."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from armlabd.arm.joints import Pose
+from armlabd.motion.health import STATES, too_hot
+from armlabd.motion.job import Job, Reply, cancelled, check_given, plan_inside, plan_route
+from armlabd.motion.messages import MAX_POINTS, MotionResult
+from armlabd.motion.settings import is_number
+from armlabd.verdict import Code
+
+if TYPE_CHECKING:
+    from armlabd.motion.core import Core
+
+STALE_S = 0.05  # five cycles: an older pose is no ground to move on
+ROW_BYTES = 48  # six little-endian float64
+TORQUE_RANGE = (5.0, 50.0)  # percent; 100 trips the servo's overload latch after 2 s
+STOPPED = "The arm is stopped. A person with the operator role clears it; nothing resumes."
+
+
+class PackedPoints(Sequence[Pose]):
+    """The set-points of a packed program, unpacked one at a time: a long one costs no pause."""
+
+    def __init__(self, text: object) -> None:
+        """Raises ValueError with a sentence for anything but base64 of rows of six float64."""
+        if not isinstance(text, str) or len(text) > MAX_POINTS * ROW_BYTES * 4 // 3 + 4:
+            raise ValueError(f"The program must be base64 text of at most {MAX_POINTS} set-points.")
+        try:
+            raw = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            raise ValueError("The program is no base64 text.") from None
+        if not raw or len(raw) % ROW_BYTES:
+            raise ValueError("The program must hold rows of six float64 numbers.")
+        self._numbers = array("d", raw)
+
+    def __len__(self) -> int:
+        return len(self._numbers) // 6
+
+    @overload
+    def __getitem__(self, index: int) -> Pose: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Pose]: ...
+
+    def __getitem__(self, index: int | slice) -> Pose | Sequence[Pose]:
+        if isinstance(index, slice):
+            return tuple(self[k] for k in range(*index.indices(len(self))))
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        start = (index % len(self)) * 6
+        return Pose(*self._numbers[start : start + 6])
+
+
+class Requests:
+    """The words of `messages.REQUESTS`, for one core."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.bad = 0
+
+    def handle(
+        self,
+        request: Mapping[str, Any],
+        reply: Reply,
+        owner: object,
+        received_s: float | None,
+    ) -> None:
+        """Carry out one request; an unknown word is counted and refused."""
+        word = request.get("do")
+        if word == "stop":
+            code, by = _text(request, "cause") or "asked", _text(request, "by")
+            reply(self._core.stop(code, by, received_s).as_dict())
+        elif word == "lease":
+            self._core.lease.renew(owner, self._core.clock.monotonic())
+        elif word == "clear":
+            self._core.clear(_text(request, "by"), _text(request, "role"), reply)
+        elif word in ("move", "park", "come_inside"):
+            self._motion(word, request, reply)
+        elif word == "cancel":
+            self._cancel(reply)
+        elif word == "hello":
+            self._hello(request, reply, owner)
+        elif word == "goodbye":
+            self._core.leaving.begin(self._core.settings.exit, self._core.clock.monotonic())
+            reply({"code": str(Code.OK), "policy": self._core.settings.exit})
+        else:
+            self.bad += 1
+            reply({"code": str(Code.BAD_JSON), "sentence": f"Unknown request {word!r:.40}."})
+
+    def _hello(self, request: Mapping[str, Any], reply: Reply, owner: object) -> None:
+        if request.get("role") == "daemon":
+            self._core.lease.renew(owner, self._core.clock.monotonic())
+        reply({"digest": self._core.settings.digest(), "pid": self._core.pid})
+
+    def _cancel(self, reply: Reply) -> None:
+        sentence = "The motion was cancelled; the arm came to rest and holds."
+        self._core.conductor.brake(cancelled(Code.CANCELLED, sentence))
+        reply({"code": str(Code.OK), "sentence": sentence})
+
+    # --- motion
+
+    def _motion(self, word: str, request: Mapping[str, Any], reply: Reply) -> None:
+        core = self._core
+        refused = self.refusal(core.clock.monotonic())
+        job = None
+        if refused is None:
+            job = self._job(word, request, reply)
+            refused = job if isinstance(job, MotionResult) else None
+        if isinstance(job, Job):
+            core.conductor.start(job)
+        elif refused is not None:
+            pose = core.measured.pose
+            held = core.conductor.grip.holding
+            percent = None if pose is None else round(pose.grip, 2)
+            reply({**refused.as_dict(), "holding": held, "grip_percent": percent})
+
+    def refusal(self, now_s: float, own: bool = False) -> MotionResult | None:
+        """Why no motion may start now, or None. The order is fixed."""
+        core = self._core
+        if core.latch.stopped:
+            return cancelled(Code.STOPPED, STOPPED)
+        if not core.link.ready:
+            code = Code.NO_ARM
+            if core.link.state in ("not_calibrated", "calibration_differs"):
+                code = Code.NOT_CALIBRATED
+            return cancelled(code, f"{core.link.detail} {STATES[core.link.state]}".strip())
+        if not own and (core.leaving.policy or not core.lease.alive(now_s)):
+            return cancelled(Code.LEASE_LOST, "No daemon holds the lease: the arm rests.")
+        if core.conductor.job is not None:
+            return cancelled(Code.BUSY, "The arm is moving already. Wait for it, or cancel it.")
+        if core.measured.pose is None or core.measured.age_s(now_s) > STALE_S:
+            return cancelled(Code.OLD_STATE, "The last reading is older than 50 ms. Try again.")
+        hot = too_hot(core.measured.feedback)
+        return cancelled(Code.NO_ARM, hot) if hot else None
+
+    def _job(self, word: str, request: Mapping[str, Any], reply: Reply) -> Job | MotionResult:
+        core = self._core
+        start = core.measured.pose
+        assert start is not None
+        run = _text(request, "run") or None
+        if word == "park":
+            return self.park(reply, run)
+        settings, limits = core.settings, core.link.limits
+        if word == "come_inside":
+            home = Pose(*settings.home_pose, start.grip)
+            planning = plan_inside(start, limits, home, settings.period_s)
+            return Job(word, planning, reply, run=run)
+        contact, torque = request.get("contact", False), request.get("torque_percent")
+        if not isinstance(contact, bool) or (torque is not None and not _fits(torque)):
+            low, high = TORQUE_RANGE
+            sentence = f"contact is true or false; torque_percent a number {low:g} to {high:g}."
+            return cancelled(Code.BAD_PROGRAM, sentence)
+        try:
+            points = PackedPoints(request.get("program"))
+        except ValueError as error:
+            return cancelled(Code.BAD_PROGRAM, str(error))
+        planning = check_given(points, settings.period_s, limits, start)
+        return Job(word, planning, reply, contact=contact, torque_percent=torque, run=run)
+
+    def park(self, reply: Reply, run: str | None = None, own: bool = False) -> Job:
+        """The move to the resting pose; the torque goes off at its end."""
+        core = self._core
+        settings, start = core.settings, core.measured.pose
+        assert start is not None
+        planning = plan_route(
+            start,
+            Pose(*settings.park_pose, start.grip),
+            Pose(*settings.home_pose, start.grip),
+            settings.speed_dps,
+            core.link.limits,
+            settings.period_s,
+        )
+        return Job("park", planning, core.leaving.then_release(reply), run=run, own=own)
+
+
+def _text(request: Mapping[str, Any], key: str) -> str:
+    value = request.get(key)
+    return value[:80] if isinstance(value, str) else ""
+
+
+def _fits(torque: object) -> bool:
+    low, high = TORQUE_RANGE
+    return is_number(torque) and low <= torque <= high  # type: ignore[operator]

@@ -1,0 +1,267 @@
+"""The core as a process: one socket, one loop, and the schedule of a 100 Hz cycle.
+
+Between ticks the loop sleeps in select on the socket, so that a stop is read the moment it comes;
+of several requests that arrive together stops go first. A peer that does not read is dropped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from armlabd.bus.errors import PortError
+from armlabd.bus.port import PortProblem, SerialPort, Transport, find_port
+from armlabd.clock import Clock, SystemClock
+from armlabd.motion.core import Core
+from armlabd.motion.disk import ThreadDisk
+from armlabd.motion.latch import boot_id
+from armlabd.motion.messages import LineReader, encode
+from armlabd.motion.settings import CoreSettings, SettingsError
+from armlabd.motion.state import quick_state, slow_state
+
+SOCKET = "core.sock"
+READ_BYTES = 65_536
+MOST_CONNECTIONS = 16
+MOST_PENDING = 1_000_000  # bytes a peer may leave unread
+SKIP_PUSH = 65_536  # with more than this unread a push is left out
+SLOW_PUSHES = 25  # a slow part with every 25th push: twice a second
+COLLECT_TICKS = 6000  # once a minute
+
+
+class Peer:
+    """One connection: messages in, lines out, never blocking."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.lines = LineReader()
+        self.out = bytearray()
+        self.closed = False
+        sock.setblocking(False)
+
+    def fileno(self) -> int:
+        """For select."""
+        return self.sock.fileno()
+
+    def send(self, line: bytes) -> None:
+        """Queue a line and send what goes at once."""
+        if self.closed:
+            return
+        self.out += line
+        self.flush()
+        if len(self.out) > MOST_PENDING:
+            self.closed = True
+
+    def flush(self) -> None:
+        """Send what goes without waiting."""
+        try:
+            while self.out:
+                del self.out[: self.sock.send(self.out)]
+        except BlockingIOError:
+            return
+        except OSError:
+            self.closed = True
+
+    def receive(self) -> list[dict[str, Any]]:
+        """The messages that have come; end of file or nonsense closes the peer."""
+        try:
+            data = self.sock.recv(READ_BYTES)
+            messages = self.lines.feed(data) if data else []
+            self.closed = self.closed or not data
+        except BlockingIOError:
+            return []
+        except (OSError, ValueError):
+            self.closed = True
+            return []
+        return messages
+
+
+class Server:
+    """Serves `core` on STATE/core.sock until it has finished."""
+
+    def __init__(self, core: Core, clock: Clock) -> None:
+        self.core = core
+        self.clock = clock
+        self.path = os.path.join(core.settings.state_dir, SOCKET)
+        self.peers: dict[int, Peer] = {}
+        self._pushes = 0
+        self._listener = _listen(self.path)
+        core.publish = self._publish
+        core.between = lambda: self.poll(0.0)
+
+    def run(self) -> None:
+        """The loop."""
+        core, clock = self.core, self.clock
+        while not core.finished:
+            wait_s = 0.0 if core.has_work else core.cycles.due_s - clock.monotonic()
+            self.poll(max(0.0, wait_s))
+            if clock.monotonic() >= core.cycles.due_s:
+                core.tick()
+                if core.cycles.ticks % COLLECT_TICKS == 0 and core.conductor.job is None:
+                    gc.collect()  # automatic collection is off; by hand at rest it takes 0.3 ms
+            elif core.has_work:
+                core.work()
+
+    def poll(self, wait_s: float) -> None:
+        """Wait for requests at most `wait_s`; carry out those that came, stops first."""
+        unsent = [peer for peer in self.peers.values() if peer.out]
+        readers: list[Any] = [self._listener, *self.peers.values()]
+        readable, writable, _ = select.select(readers, unsent, [], wait_s)
+        if not readable and not writable:
+            return
+        received_s = self.clock.monotonic()
+        for peer in writable:
+            peer.flush()
+        came: list[tuple[Peer, dict[str, Any]]] = []
+        for source in readable:
+            if isinstance(source, Peer):
+                came += [(source, message) for message in source.receive()]
+            else:
+                self._accept()
+        came.sort(key=lambda item: item[1].get("do") != "stop")
+        for peer, message in came:
+            self.core.handle(message, _reply_to(peer, message), peer, received_s)
+        self._sweep()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            sock, _ = self._listener.accept()
+            if len(self.peers) >= MOST_CONNECTIONS:
+                sock.close()
+            else:
+                peer = Peer(sock)
+                self.peers[peer.fileno()] = peer
+
+    def _sweep(self) -> None:
+        for number, peer in list(self.peers.items()):
+            if peer.closed:
+                del self.peers[number]
+                peer.sock.close()
+                self.core.lease.gone(peer)
+
+    def _publish(self, core: Core) -> None:
+        if not self.peers:
+            return
+        line = encode({"state": quick_state(core)})
+        if self._pushes % SLOW_PUSHES == 0:
+            line = encode({"details": slow_state(core)}) + line
+        self._pushes += 1
+        for peer in self.peers.values():
+            if len(peer.out) < SKIP_PUSH:
+                peer.send(line)
+
+    def close(self) -> None:
+        """Send what is left, and take the socket away."""
+        for peer in self.peers.values():
+            peer.flush()
+            peer.sock.close()
+        self._listener.close()
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
+
+
+def _reply_to(peer: Peer, message: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    number = message.get("id")
+
+    def reply(answer: dict[str, Any]) -> None:
+        if number is not None:
+            peer.send(encode({"id": number, "answer": answer}))
+
+    return reply
+
+
+def _listen(path: str) -> socket.socket:
+    """The listening socket; an old one of a dead core is replaced. Raises OSError."""
+    probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with probe:
+        if probe.connect_ex(path) == 0:
+            raise OSError(f"another core already listens on {path}")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    old_mask = os.umask(0o177)
+    try:
+        listener.bind(path)
+    finally:
+        os.umask(old_mask)
+    listener.listen(8)
+    listener.setblocking(False)
+    return listener
+
+
+def opener(settings: CoreSettings, clock: Clock) -> Callable[[], Transport]:
+    """Opens the configured port; PortError when that cannot be done."""
+
+    def open_port() -> Transport:
+        found = find_port(settings.port)
+        if isinstance(found, PortProblem):
+            raise PortError(found.kind, found.sentence)
+        return SerialPort(found, settings.baud, clock)
+
+    return open_port
+
+
+def real_time() -> str:
+    """Ask for real-time scheduling and locked memory; says in words what was granted."""
+    said = []
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
+        said.append("SCHED_FIFO 20")
+    except (OSError, AttributeError):
+        said.append("ordinary scheduling (SCHED_FIFO refused)")
+    said.append("memory locked" if _lock_memory() else "memory not locked (mlockall refused)")
+    return ", ".join(said)
+
+
+def _lock_memory() -> bool:
+    import ctypes
+
+    current = 1  # MCL_CURRENT alone: MCL_FUTURE would pin every later stack in full
+    with contextlib.suppress(OSError, AttributeError):
+        return bool(ctypes.CDLL(None).mlockall(current) == 0)
+    return False
+
+
+def say(text: str) -> None:
+    """The diary goes to standard error, which systemd and the daemon collect."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"core: {text}\n".encode())
+
+
+def main(argv: list[str] | None = None) -> None:
+    """`python -m armlabd.motion.core SETTINGS.json`; exits 0 after a goodbye, 2 on bad settings."""
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        with open(arguments[0], encoding="utf-8") as file:
+            settings = CoreSettings.from_json(file.read())
+    except (IndexError, OSError, SettingsError) as error:
+        say(f"cannot start: {error}")
+        sys.exit(2)
+    clock = SystemClock()
+    disk = ThreadDisk()
+    try:
+        core = Core(
+            settings, clock, opener(settings, clock), disk, boot=boot_id(), pid=os.getpid(), say=say
+        )
+        server = Server(core, clock)
+    except (OSError, SettingsError) as error:
+        say(f"cannot start: {error}")
+        sys.exit(2)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: core.leaving.begin(settings.exit, clock.monotonic()))
+    core.scheduling = real_time()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        server.run()
+    finally:
+        server.close()
+        core.link.close()
+        disk.close()

@@ -1,0 +1,121 @@
+"""The six servos as the core uses them: a thin layer over the bus master, in joint order.
+
+Raw counts stay raw here; degrees come from the calibration, which is somebody else's. Single
+attempts (no retry) are for the 10 ms cycle; the patient ones are for bring-up and switching on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from armlabd.arm.joints import DEGREES_PER_STEP, JOINT_NAMES, SERVO_IDS
+from armlabd.bus.counters import Counters
+from armlabd.bus.errors import NoAnswer
+from armlabd.bus.master import Master
+from armlabd.bus.port import Transport
+from armlabd.bus.registers import REGISTERS, Feedback, error_names
+from armlabd.bus.wire import Timing
+from armlabd.clock import Clock
+
+GRIPPER_ID = SERVO_IDS[5]
+TORQUE_ADDRESS = REGISTERS["torque_enable"].address
+GOAL_ADDRESS = REGISTERS["goal_position"].address
+TORQUE_OFF_BYTES = 8
+CUTTING_BITS = 0x2C  # temperature, current, overload: the servo gives way (register 19)
+
+GENTLE_STEPS_PER_S = 150  # 13 deg/s while torque comes on
+FASTEST_STEPS_PER_S = 1024  # 90 deg/s: tracks 60 deg/s, and bounds any jump
+GENTLE_ACCELERATION = 20  # 176 deg/s2
+FULL_ACCELERATION = 254  # the program is smooth already
+
+
+class Held(NamedTuple):
+    """What one servo holds in registers 40 and 42."""
+
+    torque: bool
+    goal: int
+
+
+class Servos:
+    """All six behind one transport. Every call may raise `PortLost`."""
+
+    def __init__(
+        self, transport: Transport, clock: Clock, baud: int, counters: Counters | None = None
+    ) -> None:
+        self.transport = transport
+        self.counters = counters or Counters()
+        self.baud = baud
+        self.master = Master(transport, clock, timing=Timing(baud=baud), counters=self.counters)
+
+    def torque_off(self) -> None:
+        """The broadcast torque-off, without waiting for anything."""
+        self.master.broadcast_write("torque_enable", 0)
+
+    def torque_off_one(self, id: int) -> bool:
+        """Torque off for one servo; True when it acknowledged."""
+        try:
+            self.master.write(id, "torque_enable", 0, retries=0)
+        except NoAnswer:
+            return False
+        return True
+
+    def held(self, ids: Sequence[int] = SERVO_IDS, *, retries: int = 0) -> dict[int, Held]:
+        """Torque and goal of the servos that answer."""
+        found = self.master.sync_read(ids, TORQUE_ADDRESS, 4, retries=retries)
+        goal = REGISTERS["goal_position"]
+        return {
+            id: Held(reading.data[0] != 0, _signed(reading.data[2:4], goal.sign_bit or 15))
+            for id, reading in found.items()
+        }
+
+    def feedback(self, *, retries: int = 0) -> dict[int, tuple[Feedback, float]]:
+        """Position to current, and when it was asked, of the servos that answer."""
+        block = self.master.read_block(SERVO_IDS, retries=retries)
+        return {id: (found.feedback, found.at_s) for id, found in block.servos.items()}
+
+    def write_goals(self, counts: Sequence[int], ids: Sequence[int] = SERVO_IDS) -> None:
+        """Goals in joint order, one frame, nobody answers."""
+        self.master.sync_write("goal_position", dict(zip(ids, counts, strict=True)))
+
+    def write_pace(self, steps_per_s: int, acceleration: int) -> None:
+        """How fast the servos may follow their goals."""
+        self.master.sync_write("acceleration", dict.fromkeys(SERVO_IDS, acceleration))
+        self.master.sync_write("goal_velocity", dict.fromkeys(SERVO_IDS, steps_per_s))
+
+    def torque_on(self) -> None:
+        """Torque on for all six in one frame; whoever calls has pinned the goals."""
+        self.master.sync_write("torque_enable", dict.fromkeys(SERVO_IDS, 1))
+
+    def limit_gripper(self, percent: float) -> bool:
+        """The gripper's torque cap (register 48); True when it acknowledged."""
+        try:
+            self.master.write(GRIPPER_ID, "torque_limit", round(percent * 10), retries=0)
+        except NoAnswer:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Give the port back."""
+        self.transport.close()
+
+
+def _signed(data: bytes, sign_bit: int) -> int:
+    raw = int.from_bytes(data, "little")
+    magnitude = raw & ((1 << sign_bit) - 1)
+    return -magnitude if raw >> sign_bit & 1 else magnitude
+
+
+def servo_facts(feedback: dict[int, Feedback]) -> dict[str, dict[str, object]]:
+    """What people want to know of each servo, by joint name."""
+    return {
+        JOINT_NAMES[id - 1]: {
+            "temperature_c": servo.temperature,
+            "voltage_v": servo.voltage / 10,
+            "load_percent": servo.load / 10,
+            "velocity_dps": round(servo.velocity * DEGREES_PER_STEP, 1),
+            "current_a": round(servo.current * 0.0065, 3),
+            "error": list(error_names(servo.status)),
+        }
+        for id, servo in feedback.items()
+    }

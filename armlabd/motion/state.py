@@ -1,0 +1,91 @@
+"""The core's state as it is pushed to the daemon: cheap every 20 ms, details less often."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from armlabd.arm.joints import Pose
+from armlabd.motion.guard import violation
+from armlabd.motion.health import STATES
+from armlabd.motion.servos import servo_facts
+
+if TYPE_CHECKING:
+    from armlabd.motion.core import Core
+
+
+def quick_state(core: Core) -> dict[str, Any]:
+    """What changes from push to push."""
+    now_s = core.clock.monotonic()
+    measured, conductor, link = core.measured, core.conductor, core.link
+    pose, job = measured.pose, conductor.job
+    return {
+        "connected": link.reading,
+        "state": link.state,
+        "next": f"{link.detail} {STATES[link.state]}".strip(),
+        "stopped": core.latch.stopped,
+        "stop": _stop(core),
+        "simulated": core.settings.simulated,
+        "pose": _rounded(pose),
+        "pose_age_s": None if not measured.counts else round(measured.age_s(now_s), 4),
+        "goal": None if conductor.goal is None else list(conductor.goal),
+        "torque": conductor.torque,
+        "moving": job is not None,
+        "holding": conductor.grip.holding,
+        "grip_percent": None if pose is None else round(pose.grip, 2),
+        "calibrated": link.calibration is not None,
+        "button": core.button.state,
+        "lease": core.lease.alive(now_s),
+        "run": None if job is None else job.run,
+        "pid": core.pid,
+    }
+
+
+def _rounded(pose: Pose | None) -> list[float] | None:
+    return None if pose is None else [round(value, 3) for value in pose]
+
+
+def _stop(core: Core) -> dict[str, Any]:
+    cause, lane = core.latch.cause, core.lane
+    if cause is None:
+        return {}
+    return {
+        "cause": cause.code,
+        "sentence": f"{cause.sentence} {core.button.why}".strip(),
+        "since": cause.since,
+        "by": cause.by,
+        "written": lane.written,
+        "confirmed": lane.confirmed,
+        "of": 6,
+        "held": lane.held,
+        "on_disk": core.latch.on_disk,
+        "disk_error": core.latch.disk_error,
+        "told": lane.sentence if lane.count else "",
+    }
+
+
+def slow_state(core: Core) -> dict[str, Any]:
+    """What a person looks at: pushed twice a second, and merged into the state by the client."""
+    pose = core.measured.pose
+    return {
+        "servos": servo_facts(core.measured.feedback),
+        "inside": pose is None or not violation(pose, core.link.limits),
+        "counters": _counters(core),
+        "cycle": core.cycles.report(),
+        "scheduling": core.scheduling,
+        "notes": list(core.notes)[-10:],
+        "settings_digest": core.settings.digest(),
+    }
+
+
+def _counters(core: Core) -> dict[str, Any]:
+    bus = core.link.counters.snapshot()
+    return {
+        "goals_sent": core.conductor.goals_sent,
+        "stops": core.lane.count,
+        "misses_in_a_row": core.measured.misses,
+        "bad_requests": core.requests.bad,
+        "transactions": bus.transactions,
+        "retries": bus.retries,
+        "misses": {str(cause): count for cause, count in bus.causes.items()},
+        **core.link.report(),
+    }

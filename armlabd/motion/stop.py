@@ -1,0 +1,164 @@
+"""The stop lane: latch in memory, first frame out, latch to disk, read back, tell the truth.
+
+Nothing in here waits for a disk, a lock or another part of the core, and a stop that comes ten
+times does the same ten times. While the latch is set `enforce` looks at every servo each cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from armlabd.arm.joints import SERVO_IDS
+from armlabd.bus.errors import PortLost
+from armlabd.clock import Clock
+from armlabd.motion.latch import Latch
+from armlabd.motion.messages import StopResult
+from armlabd.motion.servos import TORQUE_OFF_BYTES, Held, Servos
+
+FRESH_S = 0.05  # older readings are not held on to: the arm may be elsewhere
+CONFIRM_BUDGET_S = 0.04  # the daemon waits 0.1 s for the acknowledgement; the rest is `enforce`
+TRIES = 4
+AGAIN_S = 0.1  # torque-off repeated to servos that do not answer
+OF = len(SERVO_IDS)
+UNREACHABLE = "Bus unreachable: cut the power of the arm."
+ARM_IDS = SERVO_IDS[:5]
+
+
+class Hold(NamedTuple):
+    """What a stop may hold on to: counts measured and goals sent last, in joint order."""
+
+    counts: Sequence[int]
+    goals: Sequence[int]
+    at_s: float
+
+
+class StopLane:
+    """Carries out stops. `held` is true while a stopped arm keeps its torque on purpose."""
+
+    def __init__(self, latch: Latch, clock: Clock, action: str) -> None:
+        self.latch = latch
+        self.held = False
+        self.written = False
+        self.confirmed = 0
+        self.latency_us = 0
+        self.count = 0
+        self._clock = clock
+        self._action = action
+        self._goals: dict[int, int] = {}
+        self._again_s = 0.0
+
+    # --- the stop itself
+
+    def stop(
+        self,
+        servos: Servos | None,
+        code: str,
+        by: str,
+        *,
+        hold: Hold | None = None,
+        received_s: float | None = None,
+    ) -> StopResult:
+        """Stop now. `hold` is what a holding stop may use; None, or too old: torque off.
+
+        A port that is lost on the way gives `written` false, or what was confirmed before.
+        """
+        self.latch.set(code, by)
+        self.count += 1
+        self.written, self.confirmed = False, 0
+        received_s = self._clock.monotonic() if received_s is None else received_s
+        if servos is not None:
+            try:
+                self._first_frame(servos, hold)
+                self.latency_us = self._latency_us(servos, received_s)
+                self.latch.save(self._clock.monotonic())
+                self._confirm(servos)
+            except PortLost:
+                pass  # the next cycle finds the port lost and says so
+        self.latch.save(self._clock.monotonic())
+        return StopResult(self.written, self.confirmed, OF, self.sentence, self.latency_us)
+
+    def _first_frame(self, servos: Servos, hold: Hold | None) -> None:
+        if self._may_hold(hold):
+            assert hold is not None
+            servos.write_goals(hold.counts[:5], ARM_IDS)
+            self._goals = dict(zip(SERVO_IDS, (*hold.counts[:5], hold.goals[5]), strict=True))
+            self.held = True
+        else:
+            servos.torque_off()
+            self.held = False
+        self.written = True
+
+    def _may_hold(self, hold: Hold | None) -> bool:
+        if self._action != "hold" or hold is None:
+            return False
+        return self._clock.monotonic() - hold.at_s <= FRESH_S
+
+    def _latency_us(self, servos: Servos, received_s: float) -> int:
+        """From the event to the last byte of the frame on the wire."""
+        wire_s = TORQUE_OFF_BYTES * 10 / servos.baud
+        return round((self._clock.monotonic() - received_s + wire_s) * 1e6)
+
+    def _confirm(self, servos: Servos) -> None:
+        """Read back, and repeat to those not confirmed, within a bounded time."""
+        give_up_s = self._clock.monotonic() + CONFIRM_BUDGET_S
+        done: set[int] = set()
+        for _ in range(TRIES):
+            open_ids = [id for id in SERVO_IDS if id not in done]
+            done |= self._good(servos.held(open_ids))
+            self.confirmed = len(done)
+            if len(done) == OF:
+                return
+            for id in open_ids:
+                if self._clock.monotonic() >= give_up_s:
+                    return
+                if id not in done and not self.held:
+                    servos.torque_off_one(id)
+
+    def _good(self, found: dict[int, Held]) -> set[int]:
+        if not self.held:
+            return {id for id, servo in found.items() if not servo.torque}
+        return {id for id, servo in found.items() if servo.goal == self._goals.get(id)}
+
+    # --- staying stopped
+
+    def hold_on(self) -> None:
+        """The arm was brought to rest and keeps its torque although latched (lease lost)."""
+        self.held = True
+        self.written, self._goals = True, {}
+
+    def forget_hold(self) -> None:
+        """The port was closed in between: what the servos do now is unknown."""
+        self.held = False
+        self.confirmed = 0
+
+    def enforce(self, servos: Servos) -> dict[int, Held]:
+        """Each cycle while latched: torque that is on goes off. Returns what was read.
+
+        Raises PortLost.
+        """
+        found = servos.held()
+        if self.held:
+            self.confirmed = len(self._good(found)) if self._goals else len(found)
+            return found
+        on = [id for id, servo in found.items() if servo.torque]
+        self.confirmed = len(found) - len(on)
+        now_s = self._clock.monotonic()
+        if on or (len(found) < OF and now_s >= self._again_s):
+            self._again_s = now_s + AGAIN_S
+            servos.torque_off()
+            self.written = True
+        return found
+
+    @property
+    def sentence(self) -> str:
+        """The truth about the last stop, in words."""
+        if not self.written:
+            return UNREACHABLE
+        what = "holds still" if self.held else "torque is off"
+        if self.confirmed == OF:
+            return f"Stopped: {what}, confirmed by all {OF} servos."
+        return (
+            f"Stop sent, but only {self.confirmed} of {OF} servos confirmed it: the arm may still "
+            "be driven. It is being repeated; cut the power if the arm moves."
+        )
