@@ -38,7 +38,7 @@ class CoreSettings:
     limits: dict[str, Any] | None = None
     home_pose: Joints5 = (0.0, -90.0, 60.0, 60.0, 0.0)
     view_pose: Joints5 = (100.0, -90.0, 60.0, 60.0, 0.0)
-    park_pose: Joints5 = (0.0, -98.0, 90.0, 70.0, 0.0)
+    park_pose: Joints5 = (0.0, -98.0, 86.0, 75.0, 0.0)
     speed_dps: float = 45.0  # of the core's own moves (park)
     grip_torque_percent: float = 30.0
     hold_torque_percent: float = 20.0
