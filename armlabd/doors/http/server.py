@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import ssl
-from collections import OrderedDict
 
 from aiohttp import web
 
@@ -31,7 +30,6 @@ class HttpServer:
         self._runner = web.AppRunner(
             HttpDoor(house).application(), access_log=None, handle_signals=False
         )
-        self._open: OrderedDict[asyncio.BaseTransport, None] = OrderedDict()
         self._server: asyncio.Server | None = None
         self.port = 0
 
@@ -65,30 +63,13 @@ class HttpServer:
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def _protocol(self) -> asyncio.Protocol:
-        make = self._runner.server
-        assert make is not None  # set up in start
-        protocol = make()
-        connected, lost = protocol.connection_made, protocol.connection_lost
-
-        def connection_made(transport: asyncio.BaseTransport) -> None:
-            self._admit(transport)
-            connected(transport)
-
-        def connection_lost(error: BaseException | None) -> None:
-            if protocol.transport is not None:
-                self._open.pop(protocol.transport, None)
-            lost(error)
-
-        setattr(protocol, "connection_made", connection_made)  # noqa: B010 - a hook per connection
-        setattr(protocol, "connection_lost", connection_lost)  # noqa: B010
-        return protocol
-
-    def _admit(self, transport: asyncio.BaseTransport) -> None:
-        self._open[transport] = None
-        while len(self._open) > self._config.http.max_connections:
-            oldest, _ = self._open.popitem(last=False)
-            if isinstance(oldest, asyncio.Transport):
-                oldest.abort()
+        """The protocol of a new connection; the oldest ones make room for it."""
+        server = self._runner.server
+        assert server is not None  # set up in start
+        too_many = len(server.connections) + 1 - self._config.http.max_connections
+        for oldest in server.connections[: max(0, too_many)]:
+            oldest.force_close()
+        return server()
 
     def _tls(self) -> ssl.SSLContext | None:
         http = self._config.http
