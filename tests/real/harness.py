@@ -152,6 +152,19 @@ class RealArm:
         assert answer.get("ok", True), answer
         return answer
 
+    def frames(self, since: int = 0) -> list[dict[str, Any]]:
+        """Stamps of goals and torque frames after `since`, however many answers it takes."""
+        found: list[dict[str, Any]] = []
+        while more := self.world("frames", since=since)["frames"]:
+            found += more
+            since = more[-1]["seq"]
+        return found
+
+    def last_seq(self) -> int:
+        """The number of the newest stamp."""
+        frames = self.frames()
+        return int(frames[-1]["seq"]) if frames else 0
+
     def audit(self) -> list[dict[str, Any]]:
         path = self.state / "audit" / "audit.jsonl"
         rows = []

@@ -98,12 +98,11 @@ def test_unplugged_in_mid_move_and_replugged(arm: RealArm) -> None:
     assert dead.status == 200
     assert dead.body["written"] is False
     assert "power" in dead.body["message"]
-    frames = arm.world("frames")["frames"]
-    seq = frames[-1]["seq"]
+    seq = arm.last_seq()
     arm.world("replug")
     wait_until(lambda: arm.status()["arm"]["connected"], "connected again")
     wait_until(lambda: arm.world("state")["torque"] == [False] * 6, "released")
-    after = arm.world("frames", since=seq)["frames"]
+    after = arm.frames(seq)
     assert after[0]["kind"] == "torque_off", "the first frame after a reconnect is torque-off"
     arm.clear()
     assert arm.call("go_home").ok

@@ -60,8 +60,7 @@ def test_an_answer_lets_the_run_go_on(shared: RealArm) -> None:
 
 
 def test_a_bad_plan_names_both_faults_and_moves_nothing(shared: RealArm) -> None:
-    before = shared.world("frames")["frames"]
-    last = before[-1]["seq"] if before else 0
+    last = shared.last_seq()
     report = shared.client.request("POST", "/plans/check", bad_plan())
     assert report.ok
     assert report.body["outcome"] == "Uses a tool that does not exist"
@@ -72,7 +71,7 @@ def test_a_bad_plan_names_both_faults_and_moves_nothing(shared: RealArm) -> None
     assert "step 4" in run["sentence"]
     assert "step 5" in run["sentence"]
     assert run["steps"] == []
-    assert shared.world("frames", since=last)["frames"] == [], "no goal and no torque was sent"
+    assert shared.frames(last) == [], "no goal and no torque was sent"
 
 
 def test_the_sentence_puts_the_block_in_the_bin(shared: RealArm) -> None:
@@ -97,7 +96,7 @@ def test_the_sentence_puts_the_block_in_the_bin(shared: RealArm) -> None:
 def test_two_red_blocks_are_asked_about_and_the_answer_decides(shared: RealArm) -> None:
     blocks = [
         {"label": "red block", "x": 0.22, "y": 0.09},
-        {"label": "red block", "x": 0.15, "y": 0.05},
+        {"label": "red block 2", "x": 0.15, "y": 0.05},
     ]
     shared.world("reset", blocks=blocks)
     run_id = shared.goal("put the red block in the bin")

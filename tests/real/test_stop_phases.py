@@ -29,22 +29,13 @@ def steps_done(run: dict[str, Any]) -> int:
     return len([row for row in run["steps"] if row["event"] == "step"])
 
 
-def last_seq(arm: RealArm) -> int:
-    frames = arm.world("frames")["frames"]
-    while len(frames) >= 5000:
-        frames = arm.world("frames", since=frames[-1]["seq"])["frames"] or frames[-1:]
-        if len(frames) < 5000:
-            break
-    return int(frames[-1]["seq"]) if frames else 0
-
-
 def stop_and_prove(arm: RealArm, since: int) -> None:
     """Stop; six of six; no goal and no torque-on after the first torque-off; latched."""
     answer = arm.agent.request("POST", "/call/stop", {})
     assert answer.status == 200, answer
     assert answer.body["written"] is True
     assert answer.body["confirmed"] == 6
-    frames = arm.world("frames", since=since)["frames"]
+    frames = arm.frames(since)
     first = next(i for i, f in enumerate(frames) if f["kind"] == "torque_off")
     assert frames[first]["broadcast"] is True
     assert {f["kind"] for f in frames[first:]} == {"torque_off"}
@@ -58,16 +49,16 @@ def clear_and_prove(arm: RealArm) -> None:
     """An agent cannot clear, the operator can, and clearing moves nothing."""
     assert arm.agent.request("POST", "/stop/clear", {}).status == 403
     assert arm.status()["stopped"] is True
-    since = last_seq(arm)
+    since = arm.last_seq()
     arm.clear()
     time.sleep(0.3)
-    kinds = {f["kind"] for f in arm.world("frames", since=since)["frames"]}
+    kinds = {f["kind"] for f in arm.frames(since)}
     assert kinds <= {"torque_off"}, "clearing sends no goal and no torque-on"
 
 
 def stop_when(arm: RealArm, done: int) -> None:
     arm.world("reset", blocks=[BLOCK])
-    since = last_seq(arm)
+    since = arm.last_seq()
     run_id = arm.goal(GOAL)
     wait_until(
         lambda: steps_done(arm.run(run_id)) >= done or arm.run(run_id)["state"] == "ended",
@@ -104,7 +95,7 @@ def test_stop_while_a_question_waits(shared: RealArm) -> None:
     run_id = shared.goal(GOAL)
     run = shared.wait_run(run_id, "waiting")
     question = run["question"]["id"]
-    since = last_seq(shared)
+    since = shared.last_seq()
     stop_and_prove(shared, since)
     assert shared.wait_run(run_id)["result"] == "stopped"
     late = shared.client.request("POST", f"/questions/{question}", {"answer": "try again"})
