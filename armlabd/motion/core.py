@@ -63,6 +63,7 @@ class Core:
         self.settings = settings
         self.clock = clock
         self.disk = disk
+        self.digest = settings.digest()
         self.pid = pid
         self.notes: deque[str] = deque(maxlen=NOTES)
         self.scheduling = ""

@@ -96,7 +96,7 @@ class Requests:
     def _hello(self, request: Mapping[str, Any], reply: Reply, owner: object) -> None:
         if request.get("role") == "daemon":
             self._core.lease.renew(owner, self._core.clock.monotonic())
-        reply({"digest": self._core.settings.digest(), "pid": self._core.pid})
+        reply({"digest": self._core.digest, "pid": self._core.pid})
 
     def _cancel(self, reply: Reply) -> None:
         sentence = "The motion was cancelled; the arm came to rest and holds."

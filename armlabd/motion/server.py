@@ -137,6 +137,7 @@ class Server:
             else:
                 peer = Peer(sock)
                 self.peers[peer.fileno()] = peer
+                self._pushes = 0  # the details come with its first push
 
     def _sweep(self) -> None:
         for number, peer in list(self.peers.items()):
@@ -222,9 +223,9 @@ def real_time() -> str:
 def _lock_memory() -> bool:
     import ctypes
 
-    current = 1  # MCL_CURRENT alone: MCL_FUTURE would pin every later stack in full
+    # MCL_CURRENT, MCL_FUTURE and MCL_ONFAULT: what is used stays, what is only reserved costs nothing
     with contextlib.suppress(OSError, AttributeError):
-        return bool(ctypes.CDLL(None).mlockall(current) == 0)
+        return bool(ctypes.CDLL(None).mlockall(1 | 2 | 4) == 0)
     return False
 
 

@@ -36,6 +36,7 @@ def quick_state(core: Core) -> dict[str, Any]:
         "button": core.button.state,
         "lease": core.lease.alive(now_s),
         "run": None if job is None else job.run,
+        "settings_digest": core.digest,
         "pid": core.pid,
     }
 
@@ -73,7 +74,6 @@ def slow_state(core: Core) -> dict[str, Any]:
         "cycle": core.cycles.report(),
         "scheduling": core.scheduling,
         "notes": list(core.notes)[-10:],
-        "settings_digest": core.settings.digest(),
     }
 
 
