@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 from armlabd.arm.geometry import forward
 from armlabd.arm.joints import HOME, VIEW, Pose
 from armlabd.arm.limits import CEILINGS, Box, Limits, tighten
+from armlabd.arm.path import joint_move
 from armlabd.config import Config
 from armlabd.gate.moves import CLEAR_Z_M, Leg, MoveSettings, hides_table, plan_motion, regripped
-from armlabd.gate.ways import DIP_M
+from armlabd.gate.sight import hides
+from armlabd.gate.ways import DIP_M, NoWay, around
 from armlabd.motion.guard import check_program, violation
+from armlabd.table import CAMERA, REACH, Area, CameraModel
 from armlabd.verdict import Code, Verdict
 
 SETTINGS = MoveSettings.of(Config(), CEILINGS)
@@ -142,6 +145,19 @@ def test_from_a_far_pose_the_way_around_never_sinks_below_both_ends() -> None:
         assert min(forward(p).tool[2] for p in leg.program.points) >= lowest - DIP_M
 
 
+def test_a_joint_move_that_sinks_between_two_high_ends_is_no_way_around() -> None:
+    high = Pose(70.0, 10.0, 20.0, -30.0, 0.0, 0.0)
+    low = Pose(70.0, 10.0, 10.0, 90.0, 0.0, 0.0)
+    direct = joint_move(high, low, 45.0, CEILINGS)
+    heights = [forward(point).tool[2] for point in direct.points]
+    assert min(heights) < heights[-1] - DIP_M  # 18 mm: the guard alone would let it pass
+    assert check_program(direct, CEILINGS, high) is None
+    with pytest.raises(NoWay) as caught:
+        around(high, low, 45.0, CEILINGS)
+    assert caught.value.verdict.code is Code.PATH_BLOCKED
+    assert "sinks" in caught.value.verdict.sentence
+
+
 def test_a_keep_out_box_on_the_straight_line_is_refused_low_down() -> None:
     box = Box("the cup", (0.17, 0.21), (-0.02, 0.02), (0.0, 0.10))
     guarded = MoveSettings.of(Config(), tighten(keep_out=[box]))
@@ -182,6 +198,27 @@ def test_home_hides_the_table_and_the_view_pose_does_not() -> None:
     assert hides_table(HOME.with_grip(100.0), SETTINGS)
     for grip in (0.0, 19.5, 50.0, 100.0):
         assert not hides_table(VIEW.with_grip(grip), SETTINGS)
+
+
+def test_what_is_hidden_lies_in_the_shadow_from_the_lens_not_under_the_arm() -> None:
+    aside = CameraModel(x=0.20, y=0.50)
+    assert not hides(HOME, Area(0.10, 0.28, -0.05, 0.05), aside)
+    assert hides(HOME, Area(0.10, 0.28, -0.30, -0.15), aside)
+
+
+def test_the_shadow_is_as_wide_as_the_hand() -> None:
+    tip_x, _, tip_z = forward(HOME).moving_tip
+    edge = 0.20 + (tip_x - 0.20) * 0.45 / (0.45 - tip_z)
+    far = [forward(HOME).fixed_tip, forward(HOME).tool]
+    edge = max(edge, *(0.20 + (x - 0.20) * 0.45 / (0.45 - z) for x, _, z in far))
+    assert hides(HOME, Area(edge + 0.025, 0.40, -0.05, 0.05), CAMERA)
+    assert not hides(HOME, Area(edge + 0.035, 0.40, -0.05, 0.05), CAMERA)
+
+
+def test_an_arm_as_high_as_the_lens_hides_everything() -> None:
+    up = Pose(0.0, 0.0, -80.0, 0.0, 0.0, 0.0)
+    assert max(forward(up).tool[2], forward(up).wrist[2]) > 0.3
+    assert hides(up, REACH, CameraModel(height_m=0.30))
 
 
 def test_looking_swings_aside_lifting_first_and_only_if_needed() -> None:

@@ -308,7 +308,8 @@ async def test_a_second_call_during_a_motion_is_busy_naming_the_first(
     core.gate = asyncio.Event()
     first = asyncio.create_task(session.call("move_to_pose", ABOVE, agent))
     await core.moving.wait()
-    second = await session.call("open_gripper", {}, operator)
+    async with asyncio.timeout(5):  # a second motion that began would wait for ever
+        second = await session.call("open_gripper", {}, operator)
     assert second.code is Code.BUSY
     assert "move_to_pose" in second.sentence
     started = session.may_start()
