@@ -65,6 +65,8 @@ def carried_well(
             _grasp(hand)
         elif step.tool == HOME:
             hand.at = rules.home
+        elif step.tool == "look":
+            hand.at = None  # it may have swung aside
 
 
 def _grasp(hand: Hand) -> None:

@@ -54,9 +54,15 @@ def aim_grip(
     return None
 
 
-def aim_spot(name: str, at: Point, z: float, context: PlanContext) -> Spot | None:
-    """How to put something down at a point, or None where the hand cannot."""
-    for yaw in _by_roll(at, z, context):
+def aim_spot(
+    name: str, at: Point, z: float, context: PlanContext, others: Iterable[Point] = ()
+) -> Spot | None:
+    """How to put something down at a point, or None where the hand cannot.
+
+    The jaws open on release, so a direction free of the `others` is taken first.
+    """
+    blocks = tuple(others)
+    for yaw in sorted(_by_roll(at, z, context), key=lambda yaw: _crowded(at, yaw, blocks)):
         above = _travel_z(at, z, yaw, context, (HELD_PERCENT, OPEN_PERCENT))
         if above is not None:
             return Spot(name, *at, z, yaw, above)
@@ -80,10 +86,10 @@ def _travel_z(
     if any(_roll(at, low_z, yaw, grip, context) is None for grip in grips):
         return None
     z = min(TRAVEL_Z_M, high)
-    while z >= max(LIFTED_Z_M, low) - 1e-9:
+    while z >= max(LIFTED_Z_M, low):
         if all(_roll(at, z, yaw, grip, context) is not None for grip in grips):
-            return round(z, 4)
-        z -= STEP_Z_M
+            return z
+        z = round(z - STEP_Z_M, 6)  # exact: at z 0.05 the hand may no longer tilt
     return None
 
 

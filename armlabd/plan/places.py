@@ -4,26 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armlabd.plan.aim import aim_spot
 from armlabd.plan.context import PlanContext
 from armlabd.plan.desk import AskError, Desk, Item
 from armlabd.plan.grammar import NotUnderstoodError, Where, parse_where
 from armlabd.plan.names import fits, match_place
 from armlabd.plan.question import Question, answered
 from armlabd.plan.skills import Spot
-from armlabd.plan.spots import APART_M, free_spot, is_bin, room, spot_at, spot_beside, spot_in_bin
+from armlabd.plan.spots import (
+    APART_M,
+    IN_BIN_M,
+    TABLE_RELEASE_M,
+    free_spot,
+    is_bin,
+    room,
+    spot_at,
+    spot_beside,
+    spot_in_bin,
+)
 from armlabd.plan.text import Coordinates
 from armlabd.table import Point
 from armlabd.verdict import Code
 
 FREE_SPOT = "a free spot"
+Disc = tuple[Point, float]  # a middle and a radius, m
+ON_PLACE_M = 0.02  # nearer than this to a plain place, a block lies on it
 RELEASE_Z_M = (0.02, 0.06)  # a height of release that a person may name
 
 
-def target_of(where: Where | None, context: PlanContext) -> Point | None:
-    """Where a named place is, so that what lies there already need not be brought there."""
+def target_of(where: Where | None, context: PlanContext) -> Disc | None:
+    """The named place as a middle and a radius: what lies in it need not be brought there."""
     name = None if where is None or where.beside else match_place(where.name, context.places)
-    return None if name is None else context.places[name]
+    if name is None:
+        return None
+    return context.places[name], IN_BIN_M if is_bin(name) else ON_PLACE_M
 
 
 def spot_for(where: Where | None, desk: Desk, what: str) -> Spot:
@@ -80,10 +93,8 @@ def _at_point(where: Where, point: Coordinates, asked: Where, desk: Desk) -> Spo
         raise AskError(_elsewhere(asked, desk, text, Code.OUT_OF_RANGE))
     if room(at, desk.blocks) < APART_M:
         raise AskError(_occupied(where, asked, desk))
-    if point.z is not None:
-        spot = aim_spot(where.text, at, point.z, desk.context)
-    else:
-        spot = spot_at(where.text, at, desk.context)
+    z = TABLE_RELEASE_M if point.z is None else point.z
+    spot = spot_at(where.text, at, desk.blocks, desk.context, z)
     return _found(spot, asked, desk, where.text)
 
 
@@ -96,7 +107,7 @@ def _at_place(name: str, asked: Where, desk: Desk, what: str) -> Spot:
     elif room(at, desk.blocks) < APART_M:
         raise AskError(_occupied(where, asked, desk))
     else:
-        spot = spot_at(f"the {name}", at, desk.context)
+        spot = spot_at(f"the {name}", at, desk.blocks, desk.context)
     return _found(spot, asked, desk, what)
 
 

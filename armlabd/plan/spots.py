@@ -34,9 +34,11 @@ def room(at: Point, blocks: Sequence[Point]) -> float:
     return min((math.dist(at, block) for block in blocks), default=math.inf)
 
 
-def spot_at(name: str, at: Point, context: PlanContext) -> Spot | None:
-    """The spot on the plain table at a point, or None out of reach."""
-    return aim_spot(name, at, TABLE_RELEASE_M, context)
+def spot_at(
+    name: str, at: Point, blocks: Sequence[Point], context: PlanContext, z: float = TABLE_RELEASE_M
+) -> Spot | None:
+    """The spot on the plain table at a point, let go at `z`; None out of reach."""
+    return aim_spot(name, at, z, context, blocks)
 
 
 def spot_in_bin(name: str, at: Point, blocks: Sequence[Point], context: PlanContext) -> Spot | None:
@@ -58,7 +60,7 @@ def free_spot(blocks: Sequence[Point], context: PlanContext, name: str) -> Spot 
         (p for p in _grid(context) if _is_free(p, blocks, context)),
         key=lambda p: (-min(room(p, blocks), ENOUGH_M), math.dist(p, middle)),
     )
-    return _first(ranked, context, name)
+    return _first(ranked, blocks, context, name)
 
 
 def spot_beside(
@@ -69,11 +71,13 @@ def spot_beside(
         (p for p in _grid(context) if _is_free(p, (*blocks, anchor), context)),
         key=lambda p: math.dist(p, anchor),
     )
-    return _first(ranked, context, name)
+    return _first(ranked, blocks, context, name)
 
 
-def _first(ranked: Sequence[Point], context: PlanContext, name: str) -> Spot | None:
-    spots = (spot_at(name, point, context) for point in ranked)
+def _first(
+    ranked: Sequence[Point], blocks: Sequence[Point], context: PlanContext, name: str
+) -> Spot | None:
+    spots = (spot_at(name, point, blocks, context) for point in ranked)
     return next((spot for spot in spots if spot is not None), None)
 
 

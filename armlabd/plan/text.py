@@ -89,6 +89,8 @@ def mended(word: str, known: Collection[str]) -> str:
     if word in known or word in OTHER_WORDS or len(word) < 3 or not word.isalpha():
         return word
     found = {other for other in known if other.isalpha() and _one_slip(word, other)}
+    swapped = {other for other in found if len(other) == len(word) and _swapped(word, other)}
+    found = swapped or found  # the commonest slip of typing
     return found.pop() if len(found) == 1 else word
 
 

@@ -9,16 +9,16 @@ from armlabd.plan import words as w
 from armlabd.plan.desk import AskError, Desk, Item
 from armlabd.plan.grammar import NotUnderstoodError, Thing, parse_thing
 from armlabd.plan.names import fits, match_place
+from armlabd.plan.places import Disc
 from armlabd.plan.question import Question, answered
 from armlabd.plan.spots import IN_BIN_M
 from armlabd.plan.text import tokens_of
-from armlabd.table import Point
 from armlabd.verdict import Code
 
 SAME_M = 0.03  # an answer's coordinates name the object this near; pictures differ by millimetres
 
 
-def choose(thing: Thing, desk: Desk, target: Point | None = None) -> tuple[Item, ...]:
+def choose(thing: Thing, desk: Desk, target: Disc | None = None) -> tuple[Item, ...]:
     """The objects that `thing` means, in the order to take them.
 
     What already lies at `target` is not meant where something else fits. Raises AskError.
@@ -29,7 +29,7 @@ def choose(thing: Thing, desk: Desk, target: Point | None = None) -> tuple[Item,
     answer = desk.context.answers.get(f"object:{thing.text}", "again").lower()
     if not found or answer not in w.AGAIN:
         return _instead(thing, desk)
-    away = [item for item in found if target is None or math.dist(item.at, target) > IN_BIN_M]
+    away = [item for item in found if target is None or math.dist(item.at, target[0]) > target[1]]
     if not away:
         raise AskError(_already_there(thing, found))
     return _narrowed(thing, away, desk)

@@ -29,7 +29,8 @@ def _table(*rows: tuple[Action, str]) -> dict[tuple[str, ...], Action]:
     return {tuple(p.split()): action for action, text in rows for p in text.split(", ")}
 
 
-# The longest phrase that fits wins. A particle may also stand after the object ("put it down").
+# Phrases without fillers ("show me" is "show"). The longest that fits wins. A particle may also
+# stand after the object ("put it down").
 VERBS = _table(
     (Action.PICK, "pick up, pick, grab hold of, grab, take hold of, take, get, lift up, lift"),
     (Action.PICK, "grasp, fetch, collect, pick out, hold, grip, seize"),
@@ -46,15 +47,15 @@ VERBS = _table(
     (Action.OPEN, "open up, open, unclench"),
     (Action.CLOSE, "close up, close, shut, clench"),
     (Action.LOOK, "look around, look, take a look, have a look, take another look, scan, see"),
-    (Action.LOOK, "what do you see, what can you see, what is on, what is there, show me"),
+    (Action.LOOK, "what do you see, what can you see, what is on, what is there, show"),
     (
         Action.LOOK,
         "describe, find, where is, where are, which blocks, list, what lies",
     ),
-    (Action.LOOK, "tell me what you see, do you see, can you see, is there, are there, search"),
+    (Action.LOOK, "tell what you see, do you see, can you see, is there, are there, search"),
     (Action.LOOK, "what objects, what colours, what colors, how many, locate, what blocks"),
     (Action.STATUS, "status, get status, show status, report, how are you, are you ready"),
-    (Action.STATUS, "show me the status, report status, what is your status, check status"),
+    (Action.STATUS, "show the status, report status, what is your status, check status"),
 )
 MOVING_VERBS = ("move", "go", "hover", "position", "shift")  # with no object: the hand itself
 PARTICLES = {
