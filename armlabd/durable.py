@@ -43,7 +43,9 @@ def append_line(path: Path, line: bytes, mode: int = 0o600) -> None:
     try:
         size = os.fstat(handle).st_size
         torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        os.write(handle, (b"\n" if torn else b"") + line.rstrip(b"\n") + b"\n")
+        left = memoryview((b"\n" if torn else b"") + line.rstrip(b"\n") + b"\n")
+        while left:  # a nearly full disk takes a part: the rest then raises
+            left = left[os.write(handle, left) :]
         os.fsync(handle)
     finally:
         os.close(handle)

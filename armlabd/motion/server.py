@@ -126,7 +126,7 @@ class Server:
                 self._accept()
         came.sort(key=lambda item: item[1].get("do") != "stop")
         for peer, message in came:
-            self.core.handle(message, _reply_to(peer, message), peer, received_s)
+            self.core.handle(message, self._reply_to(peer, message), peer, received_s)
         self._sweep()
 
     def _accept(self) -> None:
@@ -157,6 +157,18 @@ class Server:
             if len(peer.out) < SKIP_PUSH:
                 peer.send(line)
 
+    def _reply_to(self, peer: Peer, message: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+        """Where an answer goes. Whoever is told of a stop or a clear finds it in the state too."""
+        number, word = message.get("id"), message.get("do")
+
+        def reply(answer: dict[str, Any]) -> None:
+            if word in ("stop", "clear"):
+                self._publish(self.core)
+            if number is not None:
+                peer.send(encode({"id": number, "answer": answer}))
+
+        return reply
+
     def close(self) -> None:
         """Send what is left, and take the socket away."""
         for peer in self.peers.values():
@@ -165,16 +177,6 @@ class Server:
         self._listener.close()
         with contextlib.suppress(OSError):
             os.unlink(self.path)
-
-
-def _reply_to(peer: Peer, message: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
-    number = message.get("id")
-
-    def reply(answer: dict[str, Any]) -> None:
-        if number is not None:
-            peer.send(encode({"id": number, "answer": answer}))
-
-    return reply
 
 
 def _listen(path: str) -> socket.socket:
