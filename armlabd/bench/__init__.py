@@ -1,0 +1,30 @@
+"""bench: measures this machine against the bars, on loopback, with a virtual arm of its own.
+
+Every bench makes a temporary state folder, ends by itself, and leaves no process behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from armlabd.bench.report import Report
+
+
+def start(count: int = 0) -> Report:
+    """Start to ready, memory at ready, goal to first motion; `count` starts (0 = the full ten)."""
+    from armlabd.bench.start import measure
+
+    return measure(count)
+
+
+def stop(count: int = 0) -> Report:
+    """Stops and the 100 Hz cycle; `count` stops at the core (0 = the full two thousand)."""
+    from armlabd.bench.stop import measure
+
+    return measure(count)
+
+
+# The measuring code is imported late: helpers run as `python -m armlabd.bench...` stay small.
+BENCHES: dict[str, Callable[[int], Report]] = {"start": start, "stop": stop}

@@ -1,0 +1,21 @@
+"""What we promised: the bars of the design, in one place. MiB are 1024 * 1024 bytes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from armlabd.bench.figures import Bar
+
+START_TO_CONNECTED_S: Final = Bar(0.8)
+DAEMON_ABOVE_BARE_MIB: Final = Bar(12.0, inside=True)
+CORE_MIB: Final = Bar(16.0)
+GOAL_TO_MOTION_S: Final = Bar(0.2)
+
+STOP_AT_CORE_MS: Final = Bar(2.0, least=2000)  # p99, idle and under stress
+STOP_BY_HTTP_IDLE_MS: Final = Bar(5.0, least=100)  # p99; of fewer it would be the maximum
+STOP_BY_HTTP_STRESS_MS: Final = Bar(15.0, least=100)  # p99
+STOPS_WITHOUT_FRAME: Final = Bar(0, inside=True)
+
+CYCLE_JITTER_MS: Final = Bar(1.0)  # p99
+CYCLE_CPU_PERCENT: Final = Bar(3.0)  # of one core
+CYCLE_CPU_RATIO: Final = Bar(1.5, inside=True)  # to the bare loop

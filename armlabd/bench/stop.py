@@ -1,0 +1,189 @@
+"""`armlabd bench stop`: from an event to the torque-off frame, to confirmed, to rest; the cycle.
+
+One daemon with core and virtual arm serves the whole bench. Every part is measured idle first,
+then with one busy process per processor; the bare sketch runs beside it the same number of times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from armlabd.bench import bare, bars, cycle, load, rest, stops
+from armlabd.bench.figures import Bar, Figure
+from armlabd.bench.processes import BenchError, Place, place
+from armlabd.bench.report import Machine, Report, Section
+from armlabd.bench.rig import Rig
+from armlabd.bench.stops import Stops
+
+COUNT: Final = 2000
+HTTP_SHARE: Final = 300 / COUNT
+HOLDING_SHARE: Final = 20 / COUNT
+MOTION_SHARE: Final = 10 / COUNT
+STRESS: Final = "under stress (one busy process per processor)"
+
+
+@dataclass
+class _Bench:
+    """What the parts of this bench share, and what they have found."""
+
+    place: Place
+    rig: Rig
+    count: int
+    seconds: float
+    sections: list[Section] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def share(self, part: float) -> int:
+        return max(1, round(self.count * part))
+
+    @contextlib.contextmanager
+    def part(self, title: str) -> Iterator[list[Figure]]:
+        """A section; what cannot be measured is a failure of this part alone."""
+        figures: list[Figure] = []
+        try:
+            self._calm_down()
+            yield figures
+        except (BenchError, OSError) as error:
+            self.failures.append(f"{title}: {error}")
+        if figures:
+            self.sections.append(Section(title, tuple(figures)))
+
+    def _calm_down(self) -> None:
+        """Every part begins with the arm connected and not stopped."""
+        self.rig.wait_connected()
+        with self.rig.door() as door:
+            stops.clear(door)
+
+
+def measure(count: int = 0) -> Report:
+    """The whole bench; `count` stops at the core idle and as many under stress (0 = 2,000)."""
+    machine = Machine.now()
+    count = count or COUNT
+    seconds = cycle.SECONDS * min(1.0, count / COUNT * 10)
+    with place() as here:
+        try:
+            bench = _Bench(here, Rig(here, "arm").ready(), count, max(1.0, seconds))
+        except (BenchError, OSError) as error:
+            return Report("stop", machine, (), (str(error),))
+        _measure_all(bench)
+    sections, failures = tuple(bench.sections), tuple(bench.failures)
+    return Report("stop", machine, sections, failures, tuple(bench.notes))
+
+
+def _measure_all(bench: _Bench) -> None:
+    with bench.part("The 100 Hz cycle") as figures:
+        figures += _cycles(bench)
+    with bench.part("Stops at the core, idle") as figures:
+        figures += _at_core(bench)
+    with bench.part("Stops by HTTP, idle") as figures:
+        figures += _by_http(bench, bars.STOP_BY_HTTP_IDLE_MS)
+    with load.busy(bench.place):
+        with bench.part(f"Stops at the core, {STRESS}") as figures:
+            figures += _at_core(bench)
+        with bench.part(f"Stops by HTTP, {STRESS} and a flood") as figures:
+            figures += _by_http_flooded(bench)
+    with bench.part("Stops at the core while the arm holds, torque on") as figures:
+        figures += _holding(bench)
+    with bench.part("Stops at the core in motion") as figures:
+        figures += _in_motion(bench)
+    _losses(bench)
+
+
+# --- parts
+
+
+def _at_core(bench: _Bench) -> list[Figure]:
+    with bench.rig.core() as line, bench.rig.world() as world:
+        found = stops.at_core(bench.count, line, world)
+    with bare.sketch(bench.place) as sketch:
+        reference = stops.bare(bench.count, sketch)
+    beside = Figure.of("bare two-process sketch, event to frame", "ms", reference)
+    return [*_figures(found, bars.STOP_AT_CORE_MS), beside]
+
+
+def _by_http(bench: _Bench, bar: Bar) -> list[Figure]:
+    with bench.rig.world() as world, bench.rig.door() as door:
+        return _figures(stops.by_http(bench.share(HTTP_SHARE), door, world), bar)
+
+
+def _by_http_flooded(bench: _Bench) -> list[Figure]:
+    with load.flood(bench.place, bench.rig) as flood:
+        figures = _by_http(bench, bars.STOP_BY_HTTP_STRESS_MS)
+    bench.notes.append(f"The flood of {load.CLIENTS} clients asking GET /status: {flood.words}.")
+    return figures
+
+
+def _holding(bench: _Bench) -> list[Figure]:
+    with bench.rig.core() as line, bench.rig.world() as world, bench.rig.door() as door:
+        found = stops.holding(bench.share(HOLDING_SHARE), door, line, world)
+    return _figures(found, None)
+
+
+def _in_motion(bench: _Bench) -> list[Figure]:
+    count = bench.share(MOTION_SHARE)
+    with bench.rig.core() as line, bench.rig.world() as world, bench.rig.door() as door:
+        found, rests = rest.in_motion(count, bench.rig, door, line, world)
+    sags = "let go, the arm sags to the table"
+    return [
+        *_figures(found, None),
+        Figure.of("event to pan at rest", "s", [one.pan_s for one in rests]),
+        Figure.of("event to all joints at rest", "s", [one.all_s for one in rests]),
+        Figure.of("pan travelled after the stop", "deg", [one.pan_deg for one in rests]),
+        Figure.of("farthest joint travelled", "deg", [one.most_deg for one in rests], note=sags),
+    ]
+
+
+def _figures(found: Stops, bar: Bar | None) -> list[Figure]:
+    """The figures of a series of stops; one without a single frame has none but that."""
+    unseen = bars.STOPS_WITHOUT_FRAME
+    made = [Figure.of("stops without a torque-off frame", "", [found.unseen], unseen)]
+    if found.frame_ms:
+        name = "event to last byte of the torque-off frame"
+        made.insert(0, Figure.of(name, "ms", found.frame_ms, bar, "p99"))
+    if found.confirmed_ms:
+        note = f"{found.unconfirmed} of {found.asked} answers had fewer" if found.asked else ""
+        name = "event to torque-off confirmed by six"
+        made.append(Figure.of(name, "ms", found.confirmed_ms, note=note))
+    return made
+
+
+def _cycles(bench: _Bench) -> list[Figure]:
+    with bench.rig.core() as line, bench.rig.door() as door:
+        moving = cycle.moving(bench.rig, door, line, bench.seconds)
+        holding = cycle.holding(bench.rig, line, bench.seconds)
+        granted = line.details.get("scheduling") or "not told"
+    bench.notes.append(f"The core's scheduling: {granted}.")
+    reference = cycle.bare_loop(bench.place, bench.seconds)
+    return [
+        *_cycle("in motion", moving, reference),
+        *_cycle("holding", holding, reference),
+        Figure.of("bare loop: processor share", "% of a core", [reference["percent"]]),
+        Figure.of("bare loop: jitter p99", "ms", [reference["late_p99_ms"]]),
+    ]
+
+
+def _cycle(when: str, found: cycle.Cycle, reference: dict[str, Any]) -> list[Figure]:
+    ratio = found.percent / reference["percent"] if reference["percent"] else float("inf")
+    cpu, twice = bars.CYCLE_CPU_PERCENT, bars.CYCLE_CPU_RATIO
+    overruns = f"{found.overruns} overruns in {found.ticks} cycles"
+    longest = f"longest cycle since the start {found.longest_ms:.1f} ms"
+    late, note = found.late_p99_ms, f"{overruns}, {longest}"
+    return [
+        Figure.of(f"{when}: jitter p99", "ms", late, bars.CYCLE_JITTER_MS, note=note),
+        Figure.of(f"{when}: processor share", "% of a core", [found.percent], cpu),
+        Figure.of(f"{when}: share as multiple of the bare loop", "", [ratio], twice),
+    ]
+
+
+def _losses(bench: _Bench) -> None:
+    try:
+        lost = bench.rig.cores_lost()
+    except BenchError as error:
+        bench.failures.append(str(error))
+        return
+    if lost:
+        bench.failures.append(f"The daemon lost its motion core {lost} times during the bench.")
