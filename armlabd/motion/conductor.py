@@ -274,6 +274,7 @@ class Conductor:
         elif job.phase == "settle":
             self._judge_settle(job, pose, now_s)
         elif job.phase == "grip" and now_s >= job.until_s and self._grip_done():
+            self.grip.settled(pose.grip)
             self._arrived(job)
         elif job.phase == "relax" and job.stream.finished and job.ending is not None:
             self._finish(job.ending)

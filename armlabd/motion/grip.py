@@ -11,9 +11,9 @@ AHEAD_PERCENT = 4.0  # goal beyond the jaw; tracking lags by 2 to 3 at 60 percen
 STILL_PPS = 4.0  # percent per second: the jaw stands
 PUSH_PERCENT = 5.0  # of full motor power; above friction
 CYCLES = 5  # in a row
-SQUEEZE_PERCENT = 3.0  # goal inside the jaw while carrying
+SQUEEZE_PERCENT = 4.0  # goal inside the jaw while carrying
 SOMETHING_PERCENT = 5.0  # below this the jaws have closed on nothing
-KEEP_PERCENT = 4.0  # a carried object does not change the opening by more
+KEEP_PERCENT = 2.5  # less than the squeeze, so that jaws that close on without it are noticed
 OPENS_PERCENT = 1.5  # a program that moves the jaw by more than this means to
 
 
@@ -58,6 +58,12 @@ class Grip:
         self.squeeze = max(0.0, percent - SQUEEZE_PERCENT)
         self.holding = percent > SOMETHING_PERCENT
         self.torque_percent = self.hold_torque
+
+    def settled(self, percent: float) -> None:
+        """The squeeze has settled: this is the opening that carries."""
+        if self.contact_percent is not None:
+            self.contact_percent = percent
+            self.holding = percent > SOMETHING_PERCENT
 
     def watch(self, percent: float, torque: bool) -> None:
         """While carrying: an opening that changed, or torque off, means it is gone."""

@@ -16,7 +16,7 @@ from armlabd.motion.disk import DirectDisk, Disk
 from armlabd.motion.settings import CoreSettings
 from armlabd.sim.arm import VirtualArm
 from armlabd.sim.calibration import calibration_json
-from armlabd.sim.inprocess import InProcessTransport
+from armlabd.sim.inprocess import InProcessCable, InProcessTransport
 from armlabd.sim.world import World
 
 Frames = list[tuple[float, int, int, bytes]]
@@ -25,8 +25,8 @@ Frames = list[tuple[float, int, int, bytes]]
 class Tap(InProcessTransport):
     """The transport, with every frame written noted: (time, id, instruction, parameters)."""
 
-    def __init__(self, arm: VirtualArm, clock: VirtualClock, frames: Frames) -> None:
-        super().__init__(arm, clock, PortLostHere)
+    def __init__(self, cable: InProcessCable, frames: Frames) -> None:
+        super().__init__(cable.arm, cable.clock, cable=cable)
         self.frames = frames
         self._scanner = FrameScanner(requests=True)
 
@@ -35,10 +35,6 @@ class Tap(InProcessTransport):
         for frame in self._scanner.feed(data):
             row = (self.clock.monotonic(), frame.id, frame.error, frame.params)
             self.frames.append(row)
-
-
-class PortLostHere(PortLost):
-    """Raised by the unplugged transport."""
 
 
 class Arena:
@@ -59,13 +55,11 @@ class Arena:
     ) -> None:
         self.clock = VirtualClock(100.0 if arm is None else arm.now_s)
         self.folder = folder
-        self.arm = arm or VirtualArm(
-            world or World(blocks=()), now_s=self.clock.monotonic()
-        )
+        self.arm = arm or VirtualArm(world or World(blocks=()), now_s=self.clock.monotonic())
         if start is not None and arm is None:
             self.arm.put(start[:5], start.grip)
         self.frames: Frames = []
-        self.transports: list[Tap] = []
+        self.cable = InProcessCable(self.arm, self.clock, PortLost)
         self.port_there = True
         self.leased = True
         self.notes: list[str] = []
@@ -88,15 +82,14 @@ class Arena:
     def open(self) -> Tap:
         if not self.port_there:
             raise PortError(PortKind.MISSING, "There is no such port.")
-        transport = Tap(self.arm, self.clock, self.frames)
-        self.transports.append(transport)
-        return transport
+        return Tap(self.cable, self.frames)
 
     def unplug(self) -> None:
         self.port_there = False
-        self.transports[-1].unplug()
+        self.cable.unplug()
 
     def replug(self) -> None:
+        self.cable.plug()
         self.port_there = True
 
     # --- time
