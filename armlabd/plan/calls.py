@@ -11,7 +11,8 @@ from typing import Any
 
 from armlabd.plan.context import PlanContext
 from armlabd.plan.desk import AskError
-from armlabd.plan.grammar import NotUnderstoodError, Wish, parse_thing, parse_where
+from armlabd.plan.grammar import Wish
+from armlabd.plan.phrases import NotUnderstoodError, parse_thing, parse_where
 from armlabd.plan.plan import Plan
 from armlabd.plan.question import Question
 from armlabd.plan.rules import not_understood, plan_wishes

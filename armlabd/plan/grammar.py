@@ -11,53 +11,21 @@ import re
 from dataclasses import dataclass, replace
 
 from armlabd.plan import words as w
-from armlabd.plan.text import Coordinates, Tokens, tokens_of
+from armlabd.plan.phrases import (
+    JOINS,
+    NotUnderstoodError,
+    Thing,
+    Where,
+    place_index,
+    slots,
+    things_of,
+)
+from armlabd.plan.text import Coordinates, Tokens
 from armlabd.plan.words import Action
 
-MAX_NAME_WORDS = 6
 _BREAKS = frozenset((".", ";", "!", "?", "then", "afterwards"))
-_JOINS = frozenset((",", "and", "&", "plus"))
 _LONGEST = max(len(phrase) for phrase in w.VERBS)
 FREE_ACTIONS = frozenset((Action.LOOK, Action.STATUS, Action.HOME, Action.OPEN, Action.CLOSE))
-
-
-class NotUnderstoodError(Exception):
-    """The sentence, or a part of it, says something the rules do not know. Never leaves plan/."""
-
-
-@dataclass(frozen=True, slots=True)
-class Thing:
-    """A name for objects as it was said: `words` without determiners and selectors."""
-
-    words: tuple[str, ...]
-    pronoun: bool = False
-    many: bool = False
-    any_one: bool = False
-    count: int | None = None
-    side: str | None = None
-    source: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The name for sentences and for the kind of a question."""
-        return " ".join((*((self.side,) if self.side else ()), *self.words)) or "thing"
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """A place as it was said: a point, a name, beside or on something, or simply a free spot."""
-
-    name: tuple[str, ...] = ()
-    point: Coordinates | None = None
-    beside: bool = False
-    free: bool = False
-
-    @property
-    def text(self) -> str:
-        """The place for sentences and for the kind of a question."""
-        if self.point is not None:
-            return f"x {self.point.x:g} y {self.point.y:g}"
-        return " ".join(self.name) or "a free spot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +43,8 @@ def wishes_of(tokens: Tokens) -> tuple[Wish, ...]:
     """Every wish of a sentence in order. Raises NotUnderstoodError."""
     slow = bool(w.SLOWLY.intersection(tokens.words))
     kept = tuple(t for t in tokens.words if t not in w.FILLERS and t not in w.SLOWLY)
+    while kept[:1] in (("arm",), (",",)):  # "robot arm, put ..."
+        kept = kept[1:]
     wishes: list[Wish] = []
     for clause in _clauses(kept):
         wishes.append(_wish(clause, tokens.points, wishes[-1] if wishes else None))
@@ -88,7 +58,7 @@ def _clauses(tokens: tuple[str, ...]) -> list[tuple[str, ...]]:
     tokens = tuple(text.split())
     clauses: list[list[str]] = [[]]
     for index, token in enumerate(tokens):
-        joins = token in _JOINS and _starts_clause(tokens[index + 1 :])
+        joins = token in JOINS and _starts_clause(tokens[index + 1 :])
         if token in _BREAKS or joins:
             clauses.append([])
         else:
@@ -101,9 +71,9 @@ def _clauses(tokens: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def _trimmed(clause: list[str]) -> tuple[str, ...]:
-    while clause and (clause[0] in _JOINS or clause[0] == "next"):
+    while clause and (clause[0] in JOINS or clause[0] == "next"):
         clause = clause[1:]
-    while clause and clause[-1] in _JOINS:
+    while clause and clause[-1] in JOINS:
         clause = clause[:-1]
     return tuple(clause)
 
@@ -115,11 +85,11 @@ def _starts_clause(rest: tuple[str, ...]) -> bool:
 
 def _after_place(clause: tuple[str, ...]) -> list[tuple[str, ...]]:
     """A clause cut where things are named again after a place: "... in the bin and the red one"."""
-    at = _place_index(clause)
+    at = place_index(clause)
     if at is None:
         return [clause]
     for index in range(at + 1, len(clause)):
-        if clause[index] in _JOINS:
+        if clause[index] in JOINS:
             rest = _trimmed(list(clause[index:]))
             return [clause[:index], *(_after_place(rest) if rest else [])]
     return [clause]
@@ -145,29 +115,65 @@ def _wish(clause: tuple[str, ...], points: tuple[Coordinates, ...], last: Wish |
     if action in FREE_ACTIONS:
         return _simple(action, rest)
     action, rest = _particle(action, rest)
-    things, where = _slots(rest, points)
+    things, where = slots(rest, points, picks=action is Action.PICK)
+    if things and all(_is_hand(thing) for thing in things):
+        return _hand(clause[0], things, where)
     if not things and clause[0] in w.MOVING_VERBS and action in (Action.PLACE, Action.GO):
         action = Action.GO
-    if action is Action.PICK and things and where is not None and _is_side(where):
-        things, where = (*things[:-1], replace(things[-1], side=where.name[0])), None
+    if action is Action.PICK and things and where is not None:
+        things, where = _which(clause[0], things, where, rest)
     return _complete(Wish(action, things, where))
 
 
+def _is_hand(thing: Thing) -> bool:
+    """The arm's own hand, not something on the table."""
+    return bool(thing.words) and set(thing.words) <= w.GRIPPER | {"home"}
+
+
+def _hand(verb: str, things: tuple[Thing, ...], where: Where | None) -> Wish:
+    """ "move the gripper to x 0.2 y 0.1", "bring the arm home"."""
+    if verb not in (*w.MOVING_VERBS, "bring", "take") or len(things) != 1:
+        raise NotUnderstoodError
+    if "home" in (*things[0].words, *(where.name if where else ())):
+        return Wish(Action.HOME)
+    return _complete(Wish(Action.GO, where=where))
+
+
+def _which(
+    verb: str, things: tuple[Thing, ...], where: Where, rest: tuple[str, ...]
+) -> tuple[tuple[Thing, ...], Where | None]:
+    """ "pick up the block on the right", "... in the bin": tells which one, not where to."""
+    preposition = rest[place_index(rest) or 0]
+    last = things[-1]
+    if _is_side(where):
+        side = next((t for t in where.name if t in w.LEFT | w.RIGHT), where.name[0])
+        return (*things[:-1], replace(last, side=side)), None
+    tells = ("on", "at", *w.BESIDE) if verb in ("take", "get", "collect") else w.LIES
+    if preposition not in tells or where.point is not None:
+        return things, where
+    source = () if w.TABLE.intersection(where.name) else where.name
+    return (*things[:-1], replace(last, source=source)), None
+
+
 def _is_side(where: Where) -> bool:
-    """ "take the block on the right": which one, not where to."""
-    side = bool(where.name) and where.name[0] in w.SIDES
-    return side and set(where.name[1:]) <= w.SIDE_TAILS and not where.beside
+    """ "on the right", "on the far left side"."""
+    return (
+        bool(where.name)
+        and where.name[0] in w.SIDES
+        and not where.beside
+        and (set(where.name[1:]) <= w.SIDE_TAILS | w.SIDES)
+    )
 
 
 def _named_stop(clause: tuple[str, ...]) -> frozenset[str]:
     """ "stop" at the end of a place is a name, not a command (those never come here)."""
-    at = _place_index(clause)
+    at = place_index(clause)
     return frozenset({"stop"}) if at is not None and "stop" in clause[at:] else frozenset()
 
 
 def _verbless(clause: tuple[str, ...], points: tuple[Coordinates, ...], last: Wish | None) -> Wish:
     """ "the green one to x 0.15 y 0.1": put it there; without a place, as the wish before."""
-    things, where = _slots(clause, points)
+    things, where = slots(clause, points)
     if not things or not all(_plain_name(thing) for thing in things):
         raise NotUnderstoodError
     if where is not None and (last is None or last.action in (Action.PLACE, Action.PICK)):
@@ -186,7 +192,8 @@ def _plain_name(thing: Thing) -> bool:
 def _simple(action: Action, rest: tuple[str, ...]) -> Wish:
     """Home, open, close, look and status take no thing; open takes a percentage."""
     if action is Action.LOOK:
-        return Wish(action)  # whatever it is about, the answer is what lies on the table
+        # Whatever it is about, the answer is what lies on the table; "it" may come back to it.
+        return Wish(action, _looked_for(rest))
     numbers = [float(t) for t in rest if re.fullmatch(r"\d+(?:\.\d+)?", t)]
     fit = w.GRIPPER | w.DETERMINERS | {"to", "%", "percent", "wide", "fully", "it", "s"}
     fit |= {"position", "pose", "status"} if action in (Action.HOME, Action.STATUS) else set()
@@ -196,6 +203,15 @@ def _simple(action: Action, rest: tuple[str, ...]) -> Wish:
     return Wish(action, percent=numbers[0] if numbers else None)
 
 
+def _looked_for(rest: tuple[str, ...]) -> tuple[Thing, ...]:
+    named = tuple(t for t in rest if t not in ("for", "at"))
+    try:
+        things = things_of(named)
+    except NotUnderstoodError:
+        return ()
+    return things if all(_plain_name(thing) for thing in things) else ()
+
+
 def _particle(action: Action, rest: tuple[str, ...]) -> tuple[Action, tuple[str, ...]]:
     """The particle of a parted verb: "put it down", "set the red block aside"."""
     joined = " ".join(rest)
@@ -203,96 +219,12 @@ def _particle(action: Action, rest: tuple[str, ...]) -> tuple[Action, tuple[str,
         return Action.ASIDE, rest[:-4]
     if joined.endswith(" away") and action is Action.PLACE:
         return Action.ASIDE, rest[:-1]
-    at = _place_index(rest)
+    at = place_index(rest)
     end = len(rest) if at is None else at
     if end and (action, rest[end - 1]) in w.PARTICLES:
         meant = w.PARTICLES[action, rest[end - 1]]
         return meant, (*rest[: end - 1], *rest[end:])
     return action, rest
-
-
-def _place_index(tokens: tuple[str, ...]) -> int | None:
-    """Where the place begins: the first preposition that is not part of naming a thing."""
-    for index, token in enumerate(tokens):
-        if token in w.PREPOSITIONS or token in w.HERE or token in w.ASIDE:
-            rest = tokens[index + 1 :]
-            side = len(rest) > 1 and w.SIDES.intersection(rest[:2]) and _later_place(rest)
-            if not side and not (index and tokens[index - 1] in w.FROM):
-                return index
-        elif token.startswith("@"):
-            return index
-    return None
-
-
-def _later_place(rest: tuple[str, ...]) -> bool:
-    return any(token in w.PREPOSITIONS or token.startswith("@") for token in rest)
-
-
-def _slots(
-    rest: tuple[str, ...], points: tuple[Coordinates, ...]
-) -> tuple[tuple[Thing, ...], Where | None]:
-    at = _place_index(rest)
-    named, place = (rest, ()) if at is None else (rest[:at], rest[at:])
-    return _things(named), _where(place, points) if place else None
-
-
-def _things(tokens: tuple[str, ...]) -> tuple[Thing, ...]:
-    parts: list[list[str]] = [[]]
-    for token in tokens:
-        if token in _JOINS:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return tuple(_thing(tuple(part)) for part in parts if part)
-
-
-def _thing(tokens: tuple[str, ...]) -> Thing:
-    tokens, source = _source(tokens)
-    side = next((t for t in tokens if t in w.SIDES), None)
-    ignored = (
-        w.DETERMINERS | w.ANY | w.PRONOUNS | w.SIDES | {"on", "at", "in", "which", "is"} | w.ALL
-    )
-    if side:
-        ignored |= w.SIDE_TAILS | {"to"}
-    many = bool(w.ALL.intersection(tokens)) or any(t in w.PLURALS for t in tokens)
-    count = next((w.COUNTS[t] for t in tokens if t in w.COUNTS), None)
-    said = [w.PLURALS.get(t, t) for t in tokens if t not in ignored and t not in w.COUNTS]
-    if len(said) > MAX_NAME_WORDS:
-        raise NotUnderstoodError
-    pronoun = not said and side is None and bool(w.PRONOUNS.intersection(tokens))
-    one = bool(w.ANY.intersection(tokens)) or tokens[:2] == ("one", "of")
-    if tokens[:2] == ("one", "of"):
-        said, many = [word for word in said if word != "one"], False
-    return Thing(tuple(said), pronoun, many, one, count, side, source)
-
-
-def _source(tokens: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Where a thing is taken from ("from the bin"), cut off its name; the table says nothing."""
-    at = next((i for i, t in enumerate(tokens) if i and t in w.FROM), None)
-    if at is None:
-        return tokens, ()
-    source = tuple(t for t in tokens[at:] if t not in w.FROM and t not in w.DETERMINERS)
-    return tokens[:at], () if w.TABLE.intersection(source) else source
-
-
-def _where(tokens: tuple[str, ...], points: tuple[Coordinates, ...]) -> Where:
-    marks = [t for t in tokens if t.startswith("@")]
-    words = tuple(
-        t
-        for t in tokens
-        if t not in w.PREPOSITIONS and t not in w.DETERMINERS and not t.startswith("@")
-    )
-    if marks:
-        if len(marks) > 1 or not set(words) <= w.FREE | {"point", "coordinates", "coordinate"}:
-            raise NotUnderstoodError
-        return Where(point=points[int(marks[0][1:])])
-    if len(words) > MAX_NAME_WORDS:
-        raise NotUnderstoodError
-    free = w.FREE | w.TABLE | w.ASIDE
-    if words and set(words) <= free and not {"place", "position", "area"} >= set(words):
-        return Where(words, free=True)
-    beside = tokens[0] in w.BESIDE or tokens[:2] == ("to", "next")
-    return Where(words, beside=beside)
 
 
 def _complete(wish: Wish) -> Wish:
@@ -316,30 +248,8 @@ def _carry_them(wishes: list[Wish]) -> list[Wish]:
         moves = wish.action in (Action.PLACE, Action.ASIDE, Action.THROW_AWAY)
         if last is not None and last.action is Action.PICK and again and moves:
             merged[-1] = replace(wish, things=last.things)
+        elif last is not None and last.action is Action.LOOK and again and last.things:
+            merged.append(replace(wish, things=last.things))
         else:
             merged.append(wish)
     return merged
-
-
-def parse_thing(text: str) -> Thing:
-    """One name for a thing, as an answer gives it. Raises NotUnderstoodError."""
-    tokens = tuple(t for t in tokens_of(text, w.KNOWN).words if t not in w.FILLERS)
-    things = _things(tuple(t for t in tokens if t not in (".", "!", "?")))
-    if len(things) != 1:
-        raise NotUnderstoodError
-    return things[0]
-
-
-def parse_where(text: str) -> Where:
-    """One place, as an answer gives it, preposition or not. Raises NotUnderstoodError."""
-    tokens = tokens_of(text, w.KNOWN)
-    kept = tuple(t for t in tokens.words if t not in w.FILLERS and t not in (".", "!", "?", ","))
-    verb = _verb(kept)
-    if verb is not None and verb[0] in (Action.PLACE, Action.GO):
-        kept = kept[verb[1] :]
-    at = _place_index(kept)
-    if at is not None:
-        kept = kept[at:]
-    if not kept:
-        raise NotUnderstoodError
-    return _where(kept, tokens.points)

@@ -27,6 +27,6 @@ def match_place(words: Sequence[str], places: Mapping[str, Point]) -> str | None
         if said == name.lower().split():
             return name
     bins = [name for name in places if is_bin(name)]
-    if said and set(said) <= w.BIN_NAMES and len(bins) == 1:
-        return bins[0]
+    if len(said) in (1, 2) and len(set(said)) == len(said) and set(said) <= w.BIN_NAMES:
+        return bins[0] if len(bins) == 1 else None
     return None

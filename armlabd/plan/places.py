@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from armlabd.plan.context import PlanContext
 from armlabd.plan.desk import AskError, Desk, Item
-from armlabd.plan.grammar import NotUnderstoodError, Where, parse_where
 from armlabd.plan.names import fits, match_place
+from armlabd.plan.phrases import NotUnderstoodError, Where, parse_where
 from armlabd.plan.question import Question, answered
 from armlabd.plan.skills import Spot
 from armlabd.plan.spots import (

@@ -11,7 +11,8 @@ from armlabd.plan import words as w
 from armlabd.plan.aim import aim_grip, aim_spot
 from armlabd.plan.context import PlanContext
 from armlabd.plan.desk import AskError, Desk, Item
-from armlabd.plan.grammar import NotUnderstoodError, Thing, Where, Wish, parse_where, wishes_of
+from armlabd.plan.grammar import Wish, wishes_of
+from armlabd.plan.phrases import NotUnderstoodError, Thing, Where, parse_where
 from armlabd.plan.places import FREE_SPOT, point_of, spot_for, target_of
 from armlabd.plan.plan import Plan
 from armlabd.plan.question import Question, Stop, answered
@@ -159,7 +160,7 @@ def _means_held(things: tuple[Thing, ...], desk: Desk) -> bool:
 
 def _put_down(wish: Wish, desk: Desk) -> None:
     if not desk.holding:
-        if wish.things and wish.where is not None:  # "lay down the red block at x 0.2 y 0.1"
+        if wish.things and not wish.things[0].pronoun:  # "lay down the red block at x 0.2 y 0.1"
             _place(Wish(Action.PLACE, wish.things, wish.where), desk)
             return
         text = "I hold nothing that I could put down. What shall I do?"

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from armlabd.plan.words import OTHER_WORDS, POLITE
+from armlabd.plan.words import GERUNDS, OTHER_WORDS, POLITE
 
 MAX_CHARS = 500  # a goal longer than this is no wish for a table with blocks
 _NUMBER = r"[-+]?\s?(?:\d+(?:\.\d+)?|\.\d+)(?![\d.]*[a-z]{3,})"
@@ -45,12 +45,13 @@ class Tokens:
 def tokens_of(text: str, known: Collection[str]) -> Tokens:
     """Lower-case tokens without politeness; words one slip away from a known word are mended."""
     plain = unicodedata.normalize("NFKC", text[:MAX_CHARS]).lower()
+    plain = "".join(c if c.isprintable() else " " for c in plain)
     plain = plain.replace("’", "'").replace("−", "-").replace("–", "-")
     plain = re.sub(r"\b(?:minus|negative)\s+(?=[\d.])", "-", plain)
     plain, points = _take_points(plain)
     plain = _POLITE.sub(" ", plain)
-    words = tuple(mended(word, known) for word in _TOKEN.findall(plain) if word not in "\"'()[]`")
-    return Tokens(words, tuple(points))
+    found = (mended(word, known) for word in _TOKEN.findall(plain) if word not in "\"'()[]`")
+    return Tokens(tuple(GERUNDS.get(word, word) for word in found), tuple(points))
 
 
 def _take_points(text: str) -> tuple[str, list[Coordinates]]:

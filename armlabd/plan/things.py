@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from armlabd.plan import words as w
 from armlabd.plan.desk import AskError, Desk, Item
-from armlabd.plan.grammar import NotUnderstoodError, Thing, parse_thing
 from armlabd.plan.names import fits, match_place
+from armlabd.plan.phrases import NotUnderstoodError, Thing, parse_thing
 from armlabd.plan.places import Disc
 from armlabd.plan.question import Question, answered
 from armlabd.plan.spots import IN_BIN_M
@@ -42,11 +42,13 @@ def matches(thing: Thing, desk: Desk) -> bool:
 
 def _matching(thing: Thing, desk: Desk) -> list[Item]:
     items = [i for i in desk.items if i is not desk.held and fits(thing.words, i.label)]
+    if thing.near is not None:
+        point = (thing.near.x, thing.near.y)
+        items = [item for item in items if math.dist(item.at, point) <= SAME_M]
     if thing.source:
         place = match_place(thing.source, desk.context.places)
-        if place is not None:
-            middle = desk.context.places[place]
-            items = [item for item in items if math.dist(item.at, middle) <= IN_BIN_M]
+        middle = None if place is None else desk.context.places[place]
+        items = [i for i in items if middle is not None and math.dist(i.at, middle) <= IN_BIN_M]
     return items
 
 

@@ -46,14 +46,12 @@ VERBS = _table(
     (Action.HOME, "return to the home position, go to your home position, drive home, homing"),
     (Action.OPEN, "open up, open, unclench"),
     (Action.CLOSE, "close up, close, shut, clench"),
-    (Action.LOOK, "look around, look, take a look, have a look, take another look, scan, see"),
-    (Action.LOOK, "what do you see, what can you see, what is on, what is there, show"),
-    (
-        Action.LOOK,
-        "describe, find, where is, where are, which blocks, list, what lies",
-    ),
-    (Action.LOOK, "tell what you see, do you see, can you see, is there, are there, search"),
-    (Action.LOOK, "what objects, what colours, what colors, how many, locate, what blocks"),
+    (Action.LOOK, "look for, look around, look, take a look, have a look, take another look"),
+    (Action.LOOK, "scan, see, show, describe, find, locate, search, list, which blocks, what lies"),
+    (Action.LOOK, "what do you see, what can you see, what is on, what is there, what's on"),
+    (Action.LOOK, "what's there, where is, where are, where's, how many, is there, are there"),
+    (Action.LOOK, "tell what you see, do you see, can you see, what objects, what blocks"),
+    (Action.LOOK, "what colours, what colors"),
     (Action.STATUS, "status, get status, show status, report, how are you, are you ready"),
     (Action.STATUS, "show the status, report status, what is your status, check status"),
 )
@@ -90,11 +88,12 @@ POLITE = (
     r"you (should|must|may|can|have to|need to)",
     r"as (soon|fast|quickly) as (you can|possible)",
     r"with (your|the) (gripper|hand|arm|jaws|claw)",
+    r"to (you|yourself)",
     r"at once",
     r"one (more time|at a time)",
 )
 FILLERS = _set(
-    "please kindly now just hey hello hi ok okay robot robots arm dear oh um uh so well also "
+    "please kindly now just hey hello hi ok okay robot robots dear oh um uh so well also "
     "too immediately quickly fast quick directly simply again first finally lastly yes maybe "
     "pls plz there's afterwards me us"
 )
@@ -140,6 +139,7 @@ SIDE_TAILS = _set("side hand most")
 INTO = ("into", "in", "inside", "within")
 ONTO = ("onto", "on", "upon", "at", "to", "towards", "toward", "over", "above")
 BESIDE = ("beside", "near", "by", "next")
+LIES = ("in", "inside", "within", "on", "at", *BESIDE)
 FROM = ("from", "off", "out")
 PREPOSITIONS = frozenset((*INTO, *ONTO, *BESIDE))
 TABLE = _set("table desk board surface ground floor mat")
@@ -150,13 +150,13 @@ BIN_NAMES = _set(
     "bin box basket container tray bucket crate trash garbage rubbish can dustbin wastebasket "
     "carton pot cup bowl drawer pail"
 )
-GRIPPER = _set("gripper hand jaws jaw claw claws fingers grip pincers hands")
+GRIPPER = _set("arm gripper hand jaws jaw claw claws fingers grip pincers hands")
 
 # A sentence with one of these says more than the rules can carry out; it is asked about.
 TOO_SUBTLE = _set(
     "not don't dont doesn't never without except unless if until while when whenever instead "
     "no but cannot can't cant avoid unlike why because than rather only before undo nor "
-    "neither where wouldn't shouldn't won't isn't hardly stop"
+    "neither where wouldn't shouldn't won't isn't hardly stop or"
 )
 # Ordinary words one letter from a word above; they are never taken for a misspelling of it.
 OTHER_WORDS = _set(
@@ -177,6 +177,22 @@ EXAMPLES = (
     "put the blue block at x 0.20 y 0.10",
     "go home",
 )
+
+GERUNDS = {
+    "putting": "put",
+    "moving": "move",
+    "placing": "place",
+    "picking": "pick",
+    "taking": "take",
+    "bringing": "bring",
+    "grabbing": "grab",
+    "dropping": "drop",
+    "setting": "set",
+    "opening": "open",
+    "closing": "close",
+    "going": "go",
+    "looking": "look",
+}
 
 # Every word of the tables: what a misspelt word may be mended to.
 KNOWN: frozenset[str] = (
@@ -203,5 +219,6 @@ KNOWN: frozenset[str] = (
     | BIN_NAMES
     | GRIPPER
     | TOO_SUBTLE
+    | GERUNDS.keys()
     | {"and", "then", "after", "aside", "away", "way", "percent", "wide", "fully"}
 )
