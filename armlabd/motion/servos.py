@@ -27,7 +27,7 @@ CUTTING_BITS = 0x2C  # temperature, current, overload: the servo gives way (regi
 GENTLE_STEPS_PER_S = 150  # 13 deg/s while torque comes on
 FASTEST_STEPS_PER_S = 1024  # 90 deg/s: tracks 60 deg/s, and bounds any jump
 GENTLE_ACCELERATION = 20  # 176 deg/s2
-PROBE_S = 0.01  # a servo that fell silent is tried every cycle: it decides about the motion
+PROBE_S = 0.005  # a servo that fell silent is tried every cycle: it decides about the motion
 FULL_ACCELERATION = 254  # the program is smooth already
 
 

@@ -1,0 +1,169 @@
+"""Bring-up: every unfit servo has a state and a sentence, and nothing is energised by looking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from arena import Arena
+
+from armlabd.arm.joints import HOME, Pose
+from armlabd.sim.arm import VirtualArm
+from armlabd.sim.world import World
+
+AWAY = Pose(40.0, -70.0, 60.0, 60.0, 20.0, 50.0)
+Make = Callable[..., Arena]
+
+
+def not_ready(arena: Arena, state: str, *words: str) -> None:
+    arena.run(3.0)
+    assert arena.core.link.state == state, (arena.core.link.state, arena.core.link.detail)
+    for word in words:
+        assert word in arena.core.link.detail
+    assert not any(arena.torque)
+    answer = arena.now("move", program="")
+    assert answer["code"] in ("no_arm", "not_calibrated")
+    assert arena.core.link.detail in answer["sentence"]
+
+
+def test_a_missing_servo_is_named_with_those_found(make: Make) -> None:
+    arena = make()
+    arena.arm.bus.faults.muted.add(3)
+    not_ready(arena, "servos_missing", "3 (elbow_flex)", "1, 2, 4, 5, 6")
+    arena.arm.bus.faults.clear()
+    arena.ready()
+
+
+def test_case_38_no_servo_at_all_says_power(make: Make) -> None:
+    arena = make()
+    arena.arm.bus.faults.muted.update(range(1, 7))
+    not_ready(arena, "servos_missing", "power supply")
+
+
+def test_an_unexpected_servo_is_named_beside_the_missing_one(make: Make) -> None:
+    arena = make()
+    arena.arm.servos[3].memory[5] = 7
+    not_ready(arena, "servos_missing", "4 (wrist_flex)", "Unexpected ids on the bus: 7")
+
+
+def test_another_model_is_refused(make: Make) -> None:
+    arena = make()
+    arena.arm.servos[1].memory[3:5] = (2825).to_bytes(2, "little")
+    not_ready(arena, "wrong_model", "shoulder_lift", "2825")
+
+
+@pytest.mark.parametrize(
+    ("decivolts", "state"), [(40, "ready"), (39, "voltage"), (140, "ready"), (141, "voltage")]
+)
+def test_case_40_the_supply_must_fit_registers_14_and_15(
+    make: Make, decivolts: int, state: str
+) -> None:
+    arena = make()
+    for servo in arena.arm.servos:
+        servo.memory[14], servo.memory[15] = 140, 40
+    arena.arm.set_supply(decivolts)
+    arena.run(1.0)
+    assert arena.core.link.state == state
+    if state == "voltage":
+        assert f"{decivolts / 10:.1f} V" in arena.core.link.detail
+        assert "4.0 to 14.0 V" in arena.core.link.detail
+
+
+def test_a_servo_that_counts_several_turns_is_refused(make: Make) -> None:
+    arena = make()
+    arena.arm.servos[4].memory[18] |= 0x10
+    not_ready(arena, "multi_turn", "wrist_roll")
+
+
+def test_a_servo_in_another_mode_is_refused(make: Make) -> None:
+    arena = make()
+    arena.arm.servos[0].memory[33] = 3
+    not_ready(arena, "wrong_mode", "shoulder_pan", "mode 3")
+
+
+def test_without_a_calibration_the_arm_is_read_but_does_not_move(make: Make) -> None:
+    arena = make(calibration=None)
+    not_ready(arena, "not_calibrated")
+    assert arena.core.measured.counts
+    assert arena.core.measured.pose is None
+    assert arena.now("stop")["confirmed"] == 6
+
+
+def test_a_calibration_that_is_no_calibration_counts_as_none(make: Make) -> None:
+    arena = make(calibration="{}")
+    not_ready(arena, "not_calibrated")
+    assert any("calibration cannot be used" in note for note in arena.notes)
+
+
+@pytest.mark.parametrize("address", [9, 11, 31])
+def test_case_48_registers_that_differ_from_the_calibration_are_named_and_left_alone(
+    make: Make, address: int
+) -> None:
+    arena = make()
+    memory = arena.arm.servos[2].memory
+    memory[address] ^= 1
+    kept = bytes(memory[:40])
+    not_ready(arena, "calibration_differs", "elbow_flex", "Nothing was changed")
+    assert bytes(arena.arm.servos[2].memory[:40]) == kept
+
+
+def test_case_39_a_bring_up_that_fails_half_way_can_be_tried_again(make: Make) -> None:
+    arena = make()
+    for _ in range(4):
+        arena.step()
+        arena.core.work()
+    arena.unplug()
+    arena.run(0.5)
+    arena.replug()
+    arena.ready()
+    assert not any(arena.torque)
+
+
+def test_case_27_an_arm_attached_a_minute_after_the_start_is_found(make: Make) -> None:
+    arena = make()
+    arena.port_there = False
+    arena.run(60.0)
+    assert arena.core.link.state == "absent"
+    arena.port_there = True
+    arena.run(3.0)
+    assert arena.core.link.ready
+
+
+def test_case_28_an_arm_absent_for_ten_minutes_says_so_once(make: Make) -> None:
+    arena = make()
+    arena.port_there = False
+    arena.run(600.0)
+    assert len(arena.notes) <= 3
+
+
+def test_an_arm_found_with_torque_on_keeps_it_when_not_latched(make: Make) -> None:
+    arena = make(exit="hold").ready()
+    arena.go(AWAY)
+    arena.ask("goodbye")
+    arena.run(0.05)
+    assert arena.core.finished
+    again = make(arm=arena.arm).ready()
+    again.run(0.5)
+    assert all(again.torque)
+    assert again.core.conductor.torque
+    assert again.go(HOME._replace(grip=50.0))["code"] == "ok"
+
+
+def test_travel_is_cut_to_what_the_calibration_measured(make: Make) -> None:
+    arena = make().ready()
+    low, high = arena.core.link.limits.travel_deg[0]
+    assert -110.0 < low < -109.9
+    assert 109.9 < high < 110.0
+
+
+def test_a_power_cycle_at_rest_is_noticed(arena: Arena) -> None:
+    arena.go(AWAY)
+    arena.arm.power_cycle()
+    arena.run(0.3)
+    assert not arena.core.conductor.torque
+    assert arena.core.conductor.goal is None
+
+
+def test_a_port_that_is_there_but_silent_is_no_arm() -> None:
+    arm = VirtualArm(World(blocks=()))
+    assert not any(servo.torque_on for servo in arm.servos)
