@@ -35,11 +35,10 @@ class RulesPlanner:
 
     def plan(self, goal: str, context: PlanContext) -> Answer:
         """The plan for `goal`. What is unclear or impossible is asked, never guessed."""
-        if means_stop(goal):
-            return Stop(goal[:MAX_CHARS])
+        for said in (goal, *context.answers.values()):
+            if means_stop(said):
+                return Stop(said[:MAX_CHARS])
         goal = context.answers.get("goal", goal)
-        if means_stop(goal):
-            return Stop(goal[:MAX_CHARS])
         try:
             return plan_wishes(_understood(goal, context), context, self.name, goal)
         except NotUnderstoodError:
@@ -54,7 +53,7 @@ class RulesPlanner:
         try:
             wishes = wishes_of(tokens_of(goal, w.KNOWN))
         except NotUnderstoodError:
-            return True  # the answer may be a sentence that needs it
+            return False  # asked about first; nothing moves for it
         return not all(_is_blind(wish) for wish in wishes)
 
 

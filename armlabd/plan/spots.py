@@ -20,7 +20,7 @@ ROOM_M = 0.06  # for jaws between two blocks
 PLACE_ROOM_M = 0.08  # a free spot is not in a named place
 ENOUGH_M = 0.10  # more room than this is no better
 IN_BIN_M = 0.06  # seen this near a bin's middle, a block lies in it
-BIN_CORNERS = ((0.0, 0.0), (0.022, 0.022), (0.022, -0.022), (-0.022, 0.022), (-0.022, -0.022))
+BIN_CORNERS = ((0.0, 0.0), (0.027, 0.027), (0.027, -0.027), (-0.027, 0.027), (-0.027, -0.027))
 
 
 def is_bin(name: str) -> bool:

@@ -104,4 +104,4 @@ def _name(at: tuple[float, float] | None, scene: Scene) -> str:
 
 def _place(at: tuple[float, float] | None) -> str:
     assert at is not None
-    return "bin" if math.dist(at, BIN) < 0.04 else f"{at[0]:.2f} {at[1]:.2f}"
+    return "bin" if math.dist(at, BIN) < 0.045 else f"{at[0]:.2f} {at[1]:.2f}"
