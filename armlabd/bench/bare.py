@@ -71,7 +71,8 @@ def sketch(place: Place) -> Iterator[Sketch]:
     """The two-process sketch of a stop: this process, and one that writes to a pty when told."""
     master, slave = os.openpty()
     tty.setraw(slave)
-    path = place.folder / f"sketch-{master}.sock"
+    path = place.folder / "sketch.sock"
+    path.unlink(missing_ok=True)
     process = place.start(["-m", "armlabd.bench.sketch", str(path), os.ttyname(slave)])
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

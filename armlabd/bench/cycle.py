@@ -3,56 +3,52 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from armlabd.bench import bare
 from armlabd.bench.door import Door
-from armlabd.bench.lines import CoreLine
 from armlabd.bench.processes import BenchError, Place, cpu_s, wait_for
-from armlabd.bench.rest import SIDES, Caller, move
-from armlabd.bench.rig import Rig
+from armlabd.bench.rest import move
 
 SECONDS: Final = 10.0
 SPEED_DPS: Final = 30.0
-LOOK_S: Final = 0.05
 SETTLE_S: Final = 0.5
 US_PER_MS: Final = 1000
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Cycle:
-    """The core over some seconds: lateness (p99 of five seconds, ms), overruns, processor share."""
+    """The core over some seconds."""
 
-    late_p99_ms: list[float] = field(default_factory=list)
-    ticks: int = 0
-    overruns: int = 0
-    percent: float = 0.0
-    longest_ms: float = 0.0  # the longest cycle since the core's start
+    late_p99_ms: float  # of the last five seconds
+    ticks: int
+    overruns: int
+    percent: float  # of one core
+    longest_ms: float  # the longest cycle since the core's start
 
 
 class _Watch:
-    """Follows the core's own statistics and its processor time."""
+    """Follows the core's own statistics, as the daemon tells them, and its processor time.
 
-    def __init__(self, line: CoreLine, pid: int) -> None:
-        self._line, self._pid = line, pid
-        line.drain()
-        self._first = statistics(line.details)
-        self._began_s, self._began_cpu_s = time.monotonic(), cpu_s(pid)
+    Nobody but the daemon listens to the core meanwhile: each visitor would cost it pushes.
+    """
 
-    def look(self) -> None:
-        """Take the pushes: a reader that falls behind is left out by the core."""
-        self._line.drain()
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        status = door.must("GET", "/status").body
+        self._pid = int(status["core"]["pid"])
+        self._first = statistics(status["arm"])
+        self._began_s, self._began_cpu_s = time.monotonic(), cpu_s(self._pid)
 
     def done(self) -> Cycle:
-        """The figures since the beginning."""
+        """The figures since the beginning; lateness is that of the last five seconds."""
         took_s = time.monotonic() - self._began_s
         percent = 100 * (cpu_s(self._pid) - self._began_cpu_s) / took_s
-        self.look()
-        last = statistics(self._line.details)
+        last = statistics(self._door.must("GET", "/status").body["arm"])
         return Cycle(
-            [last["late_p99_us"] / US_PER_MS],
+            last["late_p99_us"] / US_PER_MS,
             last["ticks"] - self._first["ticks"],
             last["overruns"] - self._first["overruns"],
             percent,
@@ -60,45 +56,31 @@ class _Watch:
         )
 
 
-def statistics(details: dict[str, Any]) -> dict[str, int]:
-    """The cycle's part of what the core pushes. Raises BenchError while it has told nothing."""
-    cycle = details.get("cycle")
+def statistics(arm: dict[str, Any]) -> dict[str, int]:
+    """The cycle's part of the arm's status. Raises BenchError while the core has told nothing."""
+    cycle = arm.get("cycle")
     if not isinstance(cycle, dict) or "late_p99_us" not in cycle:
         raise BenchError("The core told nothing about its cycle.")
     return {name: int(value) for name, value in cycle.items()}
 
 
-def moving(rig: Rig, door: Door, line: CoreLine, seconds: float) -> Cycle:
+def moving(door: Door, seconds: float) -> Cycle:
     """The core while the arm swings to and fro. Raises BenchError."""
     move(door, 0)
-    wait_for(lambda: _told(line), "The core's statistics", 10.0, LOOK_S)
-    watch = _Watch(line, rig.core_pid())
+    watch = _Watch(door)
     until_s, side = time.monotonic() + seconds, 1
     while time.monotonic() < until_s:
-        call = Caller(rig, "move_to_pose", {**SIDES[side], "speed_dps": SPEED_DPS})
+        move(door, side, SPEED_DPS)
         side = 1 - side
-        while call.running:
-            time.sleep(LOOK_S)
-            watch.look()
-        if call.error:
-            raise BenchError(f"A motion was refused: {call.error}")
     return watch.done()
 
 
-def holding(rig: Rig, line: CoreLine, seconds: float) -> Cycle:
+def holding(door: Door, seconds: float) -> Cycle:
     """The core while the arm stands still with its torque on. Raises BenchError."""
     time.sleep(SETTLE_S)
-    watch = _Watch(line, rig.core_pid())
-    until_s = time.monotonic() + seconds
-    while time.monotonic() < until_s:
-        time.sleep(LOOK_S)
-        watch.look()
+    watch = _Watch(door)
+    time.sleep(seconds)
     return watch.done()
-
-
-def _told(line: CoreLine) -> bool | None:
-    line.drain()
-    return True if line.details.get("cycle") else None
 
 
 def bare_loop(place: Place, seconds: float) -> dict[str, Any]:

@@ -111,6 +111,11 @@ class CoreLine(_Line):
             for message in self._receive():
                 self._note(message)
 
+    def told(self) -> dict[str, Any]:
+        """The last details pushed; empty before the first. Raises BenchError."""
+        self.drain()
+        return self.details
+
     def _note(self, message: dict[str, Any]) -> None:
         self.state = message.get("state", self.state)
         self.details = message.get("details", self.details)

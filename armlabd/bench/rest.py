@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from armlabd.bench.door import Door
@@ -102,6 +102,19 @@ class Caller:
         self._thread.join()
 
 
+def holding(count: int, door: Door, line: CoreLine, world: World) -> Stops:
+    """Stops at the core while the arm stands at home with its torque on. Raises BenchError."""
+    stops = Stops()
+    world.new_frames()
+    for _ in range(count):
+        clear(door)
+        door.must("POST", "/call/go_home", {})
+        answer = line.stop()
+        stops.add([answer], world.new_frames())
+        _until_still(world)
+    return stops
+
+
 def in_motion(
     count: int, rig: Rig, door: Door, line: CoreLine, world: World
 ) -> tuple[Stops, list[Rest]]:
@@ -143,15 +156,14 @@ def _under_way(world: World, call: Caller) -> list[Sample]:
     return samples[-2:]
 
 
-def _until_still(world: World, sample: Callable[[World], Sample] | None = None) -> list[Sample]:
+def _until_still(world: World) -> list[Sample]:
     """Samples until nothing has moved for a while, or too long."""
-    take = sample or _sample
-    samples = [take(world)]
+    samples = [_sample(world)]
     until_s = time.monotonic() + LONGEST_S
     moved_s = samples[0].at_s
     while samples[-1].at_s - moved_s <= 2 * STILL_S and time.monotonic() < until_s:
         time.sleep(EVERY_S)
-        samples.append(take(world))
+        samples.append(_sample(world))
         pairs = zip(samples[-1].joints_deg, samples[-2].joints_deg, strict=True)
         if any(abs(now - then) > STILL_DEG / 10 for now, then in pairs):
             moved_s = samples[-1].at_s

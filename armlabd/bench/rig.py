@@ -105,6 +105,12 @@ class Rig:
         with self.door() as door:
             return int(door.must("GET", "/status").body["core"]["pid"])
 
+    def scheduling(self) -> str:
+        """What the core was granted, in its own words."""
+        with self.core() as line:
+            details = wait_for(lambda: line.told() or None, "The core's details", READY_S)
+            return str(details.get("scheduling") or "not told")
+
     def cores_lost(self) -> int:
         """How often the daemon lost its core."""
         with self.door() as door:

@@ -119,7 +119,7 @@ def _by_http_flooded(bench: _Bench) -> list[Figure]:
 
 def _holding(bench: _Bench) -> list[Figure]:
     with bench.rig.core() as line, bench.rig.world() as world, bench.rig.door() as door:
-        found = stops.holding(bench.share(HOLDING_SHARE), door, line, world)
+        found = rest.holding(bench.share(HOLDING_SHARE), door, line, world)
     return _figures(found, None)
 
 
@@ -152,16 +152,16 @@ def _figures(found: Stops, bar: Bar | None) -> list[Figure]:
 
 
 def _cycles(bench: _Bench) -> list[Figure]:
-    with bench.rig.core() as line, bench.rig.door() as door:
-        moving = cycle.moving(bench.rig, door, line, bench.seconds)
-        holding = cycle.holding(bench.rig, line, bench.seconds)
-        granted = line.details.get("scheduling") or "not told"
-    bench.notes.append(f"The core's scheduling: {granted}.")
+    with bench.rig.door() as door:
+        moving = cycle.moving(door, bench.seconds)
+        holding = cycle.holding(door, bench.seconds)
+    bench.notes.append(f"The core's scheduling: {bench.rig.scheduling()}.")
     reference = cycle.bare_loop(bench.place, bench.seconds)
+    unread = f"{reference['missed']} of {reference['cycles']} cycles without a whole answer"
     return [
         *_cycle("in motion", moving, reference),
         *_cycle("holding", holding, reference),
-        Figure.of("bare loop: processor share", "% of a core", [reference["percent"]]),
+        Figure.of("bare loop: processor share", "% of a core", [reference["percent"]], note=unread),
         Figure.of("bare loop: jitter p99", "ms", [reference["late_p99_ms"]]),
     ]
 
@@ -171,7 +171,7 @@ def _cycle(when: str, found: cycle.Cycle, reference: dict[str, Any]) -> list[Fig
     cpu, twice = bars.CYCLE_CPU_PERCENT, bars.CYCLE_CPU_RATIO
     overruns = f"{found.overruns} overruns in {found.ticks} cycles"
     longest = f"longest cycle since the start {found.longest_ms:.1f} ms"
-    late, note = found.late_p99_ms, f"{overruns}, {longest}"
+    late, note = [found.late_p99_ms], f"{overruns}, {longest}"
     return [
         Figure.of(f"{when}: jitter p99", "ms", late, bars.CYCLE_JITTER_MS, note=note),
         Figure.of(f"{when}: processor share", "% of a core", [found.percent], cpu),

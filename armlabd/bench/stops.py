@@ -115,24 +115,6 @@ def clear(door: Door) -> None:
     door.must("POST", "/stop/clear", {})
 
 
-def holding(count: int, door: Door, line: CoreLine, world: World) -> Stops:
-    """Stops at the core while the arm holds with its torque on."""
-    jaws = (35.0, 45.0)
-
-    def prepare() -> None:
-        clear(door)
-        percent = jaws[made.asked % 2]
-        door.must("POST", "/call/open_gripper", {"percent": percent})
-
-    made = Stops()
-    world.new_frames()
-    for _ in range(count):
-        prepare()
-        answer = line.stop()
-        made.add([answer], world.new_frames())
-    return made
-
-
 def bare(count: int, sketch: Sketch) -> list[float]:
     """The same number of stops of the bare sketch, ms. Raises BenchError."""
     gaps = random.Random(1)
