@@ -7,7 +7,7 @@ import datetime
 import logging
 from pathlib import Path
 
-from armlabd.check.checker import CheckContext, check_plan
+from armlabd.check.checker import check_plan
 from armlabd.check.report import Report
 from armlabd.clock import SystemClock
 from armlabd.config import Config
@@ -17,9 +17,10 @@ from armlabd.daemon.settings import limits_of
 from armlabd.daemon.status import StatusBoard
 from armlabd.doors.http.house import House
 from armlabd.durable import write_atomic
+from armlabd.execute.context import check_context
 from armlabd.execute.eye import Eye
 from armlabd.execute.runs import RunManager
-from armlabd.gate.moves import MoveSettings
+from armlabd.gate.ledger import Ledger
 from armlabd.gate.rate import RateLimiter, WrongKeys
 from armlabd.gate.roles import KeyRing, NewKey, Role
 from armlabd.gate.session import RobotSession
@@ -58,17 +59,17 @@ class Rooms:
         clock = SystemClock()
         simulated = settings.simulated
         limits = limits_of(config)
-        moves = MoveSettings.of(config, limits)
         rate = RateLimiter.of(config, clock)
         self.client = CoreClient(state / "core.sock", clock, heartbeat_s=config.motion.heartbeat_s)
         self.core = CoreProcess(settings, self.client, self._core_changed)
         camera = make_camera(config.camera, sim_control, clock)
         self.eye = Eye(camera, SceneSettings.from_config(config), clock)
+        audit = Audit(state / "audit", clock)
         self.session = RobotSession(
             self.client,
             config,
             limits,
-            Audit(state / "audit", clock),
+            audit,
             clock,
             rate=rate,
             look=self.eye.look,
@@ -76,12 +77,18 @@ class Rooms:
         )
         store = RunStore(state / "runs", config.run.keep)
         self.runs = RunManager(
-            self.session, self.eye, make_planner(config), store, config, moves, simulated=simulated
+            self.session,
+            self.eye,
+            make_planner(config),
+            store,
+            config,
+            Ledger(audit, simulated),
+            simulated=simulated,
         )
         board = StatusBoard(
             config, self.client, self.core, self.eye, self.runs, simulated=simulated
         )
-        self._config, self._moves = config, moves
+        self._config = config
         self._watching: asyncio.Task[None] | None = None
         self.house = House(
             config,
@@ -101,27 +108,20 @@ class Rooms:
         await self.core.start()
         self._watching = asyncio.create_task(self._watch_stop(), name="stop watch")
 
+    async def end_runs(self) -> None:
+        """End the running run in order; no other starts. A stop still comes in meanwhile."""
+        await self.runs.close()
+
     async def close(self) -> None:
-        """End the run, then the core by its exit policy."""
+        """End the core by its exit policy, and let go of the camera."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
-        await self.runs.close()
         await self.core.close()
         self.eye.close()
 
     async def _check(self, plan: Plan) -> Report:
-        limits = self._config.check
-        context = CheckContext(
-            table=self.session.table,
-            pose=self.session.pose,
-            holding=self.session.holding,
-            settings=self._moves,
-            max_steps=limits.max_steps,
-            max_duration_s=limits.max_duration_s,
-            max_drop_m=limits.max_drop_m,
-            strict=limits.strict,
-        )
+        context = check_context(self.session, self._config)
         return await asyncio.to_thread(check_plan, plan, context)
 
     def _core_changed(self) -> None:

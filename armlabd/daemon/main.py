@@ -13,7 +13,7 @@ from pathlib import Path
 from armlabd.config import Config
 from armlabd.daemon.settings import StartError, calibration_text, core_settings
 from armlabd.daemon.sim_process import SimProcess
-from armlabd.daemon.state import FolderLock, prepare, state_folder, write_note
+from armlabd.daemon.state import FolderLock, forget_note, prepare, state_folder, write_note
 from armlabd.gate.roles import KeyRing, NewKey
 from armlabd.motion.settings import CoreSettings
 
@@ -88,9 +88,9 @@ async def _serve_in(
     rooms = Rooms(config, state, settings, keys, sim.control if sim else None)
     ended = asyncio.Event()
     _on_signals(ended.set)
-    await rooms.start()
     server = HttpServer(rooms.house)
     try:
+        await rooms.start()
         await server.start()
         write_note(state, server.url, options.simulated)
         took_s = time.monotonic() - began_s
@@ -98,6 +98,8 @@ async def _serve_in(
         await ended.wait()
         log.info("leaving: the arm follows its exit policy (%s)", config.motion.exit)
     finally:
+        await rooms.end_runs()
+        forget_note(state)
         await server.close()
         await rooms.close()
 

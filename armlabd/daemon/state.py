@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 from pathlib import Path
 
-from armlabd.durable import write_atomic
+from armlabd.durable import remove, write_atomic
 
 SOCKET_LIMIT = 107  # bytes of a Unix socket's path on Linux, without the closing zero
 NOTE = "daemon.json"
@@ -71,3 +72,9 @@ def write_note(folder: Path, url: str, simulated: bool) -> None:
     """Tell the CLI where this daemon answers."""
     note = {"url": url, "pid": os.getpid(), "simulated": simulated}
     write_atomic(folder / NOTE, json.dumps(note).encode(), 0o644)
+
+
+def forget_note(folder: Path) -> None:
+    """Take the note away: from now on the CLI talks to the core itself."""
+    with contextlib.suppress(OSError):
+        remove(folder / NOTE)

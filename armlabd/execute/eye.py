@@ -20,10 +20,11 @@ class Eye:
         self._camera, self._settings, self._clock = camera, settings, clock
         self._lock = asyncio.Lock()
         self.scene: Scene | None = None
+        self.seen: Frame | None = None  # the picture that `scene` was read from
 
     @property
     def frame(self) -> Frame | None:
-        """The last picture that was believed."""
+        """The last picture that was believed, with or without markers in it."""
         return self._camera.last
 
     def status(self) -> dict[str, Any]:
@@ -34,25 +35,28 @@ class Eye:
         """A new picture as a scene. NO_CAMERA or NO_MARKERS with what to do."""
         async with self._lock:
             try:
-                self.scene = await asyncio.to_thread(self._observe)
+                seen, scene = await asyncio.to_thread(self._observe)
             except SightError as error:
                 return Verdict.refused(error.code, error.sentence)
             except OSError as error:
                 sentence = f"The camera cannot be read: {error}. Check it, then look again."
                 return Verdict.refused(Code.NO_CAMERA, sentence)
-        return Verdict(Code.OK, "", self.scene.as_dict(self._clock.monotonic()))
+            self.seen, self.scene = seen, scene
+        return Verdict(Code.OK, "", scene.as_dict(self._clock.monotonic()))
 
-    async def picture(self, form: str = "jpeg") -> bytes | None:
-        """The last believed picture as JPEG or PNG; None before the first."""
+    async def jpeg(self) -> bytes | None:
+        """The last believed picture; None before the first."""
         frame = self.frame
-        if frame is None:
-            return None
-        encode = encode_png if form == "png" else encode_jpeg
-        return await asyncio.to_thread(encode, frame.image)
+        return None if frame is None else await asyncio.to_thread(encode_jpeg, frame.image)
+
+    async def png(self, frame: Frame | None) -> bytes | None:
+        """A picture without loss, for a run's folder."""
+        return None if frame is None else await asyncio.to_thread(encode_png, frame.image)
 
     def close(self) -> None:
         """Let go of the camera."""
         self._camera.close()
 
-    def _observe(self) -> Scene:
-        return observe(self._camera.grab(), self._settings)
+    def _observe(self) -> tuple[Frame, Scene]:
+        frame = self._camera.grab()
+        return frame, observe(frame, self._settings)

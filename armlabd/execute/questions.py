@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from armlabd.execute.executor import Halt
 from armlabd.plan.question import Question, chosen
 from armlabd.verdict import Code, Verdict
 
@@ -52,7 +53,7 @@ class Questions:
     async def ask(
         self, run_id: str, number: int, question: Question, timeout_s: float
     ) -> str | None:
-        """Wait for the answer; None when nobody answered in time or the run was ended."""
+        """Wait for the answer; None when nobody answered within `timeout_s` or it was withdrawn."""
         waiting = OpenQuestion(
             f"{run_id}-q{number}", run_id, question, asyncio.get_running_loop().create_future()
         )
@@ -70,7 +71,7 @@ class Questions:
         if waiting is None or waiting.answer.done():
             return Verdict.refused(
                 Code.NOT_FOUND,
-                f"There is no open question {question_id!r}. GET /questions lists those that wait.",
+                f"There is no open question {question_id!r:.60}. GET /questions lists them.",
             )
         problem = _problem(waiting.question, answer)
         if problem is not None:
@@ -83,6 +84,22 @@ class Questions:
         waiting = self.of_run(run_id)
         if waiting is not None and not waiting.answer.done():
             waiting.answer.set_result(None)
+
+
+def recovery_question(halt: Halt) -> Question:
+    """What a person is asked when tries or refusals came to an end."""
+    verdict = halt.verdict
+    if halt.slipped:
+        text = f"Step {halt.step}: {verdict.sentence} Clear the way, then choose."
+    elif verdict.code is Code.GRASP_FAILED:
+        tries = "one try" if halt.tries == 1 else f"{halt.tries} tries"
+        text = (
+            f"Step {halt.step}: nothing was grasped after {tries}. "
+            "Put the object back in its place or clear the way, then choose."
+        )
+    else:
+        text = f"Step {halt.step} was refused: {verdict.sentence} How shall it go on?"
+    return Question(text, (TRY_AGAIN, GIVE_UP), verdict.code, RECOVERY)
 
 
 def _problem(question: Question, answer: object) -> Verdict | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -80,8 +81,25 @@ class Run:
     scene: dict[str, Any] | None = None
     plan: dict[str, Any] | None = None
     checks: dict[str, Any] | None = None
-    cancelled: bool = False
     questions_asked: int = 0
+    leaving: bool = False  # on its way clear of the table: a cancel does not hold that up
+    cancelled: bool = False
+    stopped: bool = False
+    over: asyncio.Event = field(default_factory=asyncio.Event)  # cancelled or stopped
+
+    def cancel(self) -> None:
+        """It shall end as cancelled; whatever waits, wakes."""
+        self.cancelled = True
+        self.over.set()
+
+    def stop(self) -> None:
+        """A stop came while it ran: nothing revives it, even if the stop is cleared at once."""
+        self.stopped = True
+        self.over.set()
+
+    def show_plan(self, plan: dict[str, Any], checks: dict[str, Any]) -> None:
+        """Show a plan with what the checker said of it."""
+        self.plan, self.checks = plan, checks
 
     def as_dict(self) -> dict[str, Any]:
         """The run as doors show it."""

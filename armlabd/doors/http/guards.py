@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from armlabd.config import Config
 from armlabd.verdict import Code, Verdict
@@ -65,15 +65,22 @@ class HostGuard:
         )
 
     def _same(self, origin: str, host: str | None) -> bool:
-        return (
-            origin.lower() in self.origins
-            or urlsplit(origin).netloc.lower() == (host or "").lower()
-        )
+        if origin.lower() in self.origins:
+            return True
+        try:
+            return urlsplit(origin).netloc.lower() == (host or "").lower()
+        except ValueError:  # such as "http://[bad"
+            return False
+
+
+def single(request: web.Request, name: str) -> str | None:
+    """A header that stands once; several make one that nothing matches, none is None."""
+    return ", ".join(request.headers.getall(name, [])) or None
 
 
 def host_name(host: str | None) -> str | None:
     """The name or address in a Host header, without port and brackets; None when malformed."""
-    if not host or any(c in host for c in "/@ \\"):
+    if not host or any(c in host for c in "/@ \\,?#"):
         return None
     try:
         return urlsplit(f"//{host}").hostname
@@ -114,6 +121,9 @@ async def read_body(request: web.Request, limit: int) -> bytes | Verdict:
                     return too_large
     except TimeoutError:
         return Verdict.refused(Code.BAD_JSON, "The body did not arrive in time. Send it again.")
+    except (HttpProcessingError, web.RequestPayloadError) as error:
+        reason = " ".join(str(error).split())[:80]
+        return Verdict.refused(Code.BAD_JSON, f"The body cannot be read: {reason}. Send it again.")
     return bytes(body)
 
 
@@ -132,8 +142,11 @@ def parse_object(body: bytes) -> dict[str, Any] | Verdict:
     if not body.strip():
         return {}
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        value = json.loads(body.decode("utf-8-sig"), object_pairs_hook=_without_doubles)
+    except RecursionError:
+        sentence = "The body is nested too deeply. Send a plain object."
+        return Verdict.refused(Code.BAD_JSON, sentence)
+    except ValueError as error:
         return Verdict.refused(
             Code.BAD_JSON,
             f'The body is no JSON: {str(error)[:120]}. Send an object such as {{"x": 0.2}}.',
@@ -146,6 +159,16 @@ def parse_object(body: bytes) -> dict[str, Any] | Verdict:
     return value
 
 
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs of one object; a key given twice says two things and is refused."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r:.40} stands in it twice")
+    return found
+
+
 def _kind(value: object) -> str:
-    kinds: Iterable[tuple[type, str]] = ((bool, "a boolean"), (list, "a list"), (str, "a text"))
+    kinds = ((bool, "a boolean"), (list, "a list"), (str, "a text"))
     return next((word for kind, word in kinds if isinstance(value, kind)), "a number or null")

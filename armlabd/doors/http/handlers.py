@@ -13,7 +13,6 @@ from armlabd.gate.roles import Caller
 from armlabd.gate.tools import function_schemas, schemas
 from armlabd.plan.parse import parse_plan
 from armlabd.plan.plan import Plan
-from armlabd.plan.stops import means_stop
 from armlabd.verdict import Code, Verdict
 
 ACCEPTED = 202
@@ -41,14 +40,17 @@ class Handlers:
     async def stop(self, asked: Asked) -> web.Response:
         """Stop the arm: always 200; the body tells what was written and confirmed."""
         verdict = await self._house.session.stop(asked.caller, "http")
+        self._house.runs.notify_stop()
         return json_answer({"ok": verdict.ok, "message": verdict.sentence, **verdict.data})
 
     async def clear(self, asked: Asked) -> web.Response:
         """Clear the stop, by a person with the operator role."""
         if asked.body:
-            names = ", ".join(sorted(asked.body))
+            names = ", ".join(sorted(asked.body))[:80]
             sentence = f"{names}: no parameters are taken here. Send {{}}."
             return refusal(Code.UNKNOWN_PARAMETER, sentence)
+        if self._house.session.stopped:  # what was stopped ends before anything can move again
+            self._house.runs.notify_stop()
         return verdict_answer(await self._house.session.clear(asked.caller))
 
     async def tools(self, asked: Asked) -> web.Response:
@@ -72,7 +74,7 @@ class Handlers:
     async def camera(self, asked: Asked) -> web.Response:
         """The picture seen now, as JPEG."""
         verdict = await self._house.eye.look()
-        picture = await self._house.eye.picture()
+        picture = await self._house.eye.jpeg()
         if picture is None or verdict.code is Code.NO_CAMERA:
             return verdict_answer(verdict)
         return web.Response(
@@ -91,32 +93,32 @@ class Handlers:
         plan = parse_plan(asked.body)
         if not isinstance(plan, Plan):
             return verdict_answer(Verdict.of_problems(plan))
-        return verdict_answer(self._house.runs.start_plan(plan, asked.caller), ACCEPTED)
+        return verdict_answer(await self._house.runs.start_plan(plan, asked.caller), ACCEPTED)
 
     async def goal(self, asked: Asked) -> web.Response:
         """Start a run for a sentence. (One that means stop never comes here: the stop lane.)"""
         problem = _only(asked.body, "goal")
         if problem is not None:
             return verdict_answer(problem)
-        return verdict_answer(
-            self._house.runs.start_goal(asked.body["goal"], asked.caller), ACCEPTED
-        )
+        started = await self._house.runs.start_goal(asked.body["goal"], asked.caller)
+        return verdict_answer(started, ACCEPTED)
 
     async def runs(self, asked: Asked) -> web.Response:
         """The newest runs."""
-        return json_answer({"runs": self._house.runs.list()})
+        return json_answer({"runs": await self._house.runs.list()})
 
     async def run(self, asked: Asked) -> web.Response:
         """One run, whole."""
         run_id = asked.request.match_info["id"]
-        found = self._house.runs.get(run_id)
+        found = await self._house.runs.get(run_id)
         if found is None:
             return refusal(Code.NOT_FOUND, f"There is no run {run_id!r:.60}. See GET /runs.")
         return json_answer(found)
 
     async def cancel(self, asked: Asked) -> web.Response:
         """End a run."""
-        return verdict_answer(await self._house.runs.cancel(asked.request.match_info["id"]))
+        run_id = asked.request.match_info["id"]
+        return verdict_answer(await self._house.runs.cancel(run_id, asked.caller))
 
     async def questions(self, asked: Asked) -> web.Response:
         """Every open question."""
@@ -128,16 +130,8 @@ class Handlers:
         if problem is not None:
             return verdict_answer(problem)
         question_id = asked.request.match_info["id"]
-        questions = self._house.runs.questions
-        return verdict_answer(questions.answer(question_id, asked.body["answer"]))
-
-
-def goal_means_stop(path: str, body: dict[str, Any] | Verdict) -> bool:
-    """True for a goal sentence that means stop."""
-    if path != "/goals" or isinstance(body, Verdict):
-        return False
-    goal = body.get("goal")
-    return isinstance(goal, str) and means_stop(goal)
+        said = asked.body["answer"]
+        return verdict_answer(await self._house.runs.answer(question_id, said, asked.caller))
 
 
 def _only(body: dict[str, Any], name: str) -> Verdict | None:

@@ -1,0 +1,57 @@
+"""What planner and checker are told about the arm and the table right now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from armlabd.check.checker import CheckContext
+from armlabd.config import Config
+from armlabd.gate.session import RobotSession
+from armlabd.perceive.scene import Scene
+from armlabd.plan.context import PlanContext
+from armlabd.table import BLOCK_HEIGHT_M
+
+NOTHING_SEEN = Scene((), (), 0.0)
+
+
+def check_context(
+    session: RobotSession, config: Config, scene: Scene | None = None
+) -> CheckContext:
+    """For a plan that would start now. Without a known pose, reach is not checked."""
+    limits = config.check
+    return CheckContext(
+        table=session.table,
+        pose=session.pose,
+        holding=session.holding,
+        settings=session.move_settings,
+        scene=scene,
+        max_steps=limits.max_steps,
+        max_duration_s=limits.max_duration_s,
+        max_drop_m=limits.max_drop_m,
+        block_height_m=config.perceive.block_height_m or BLOCK_HEIGHT_M,
+        strict=limits.strict,
+    )
+
+
+def plan_context(
+    session: RobotSession,
+    config: Config,
+    scene: Scene | None,
+    answers: Mapping[str, str],
+    refusals: tuple[str, ...],
+) -> PlanContext:
+    """For a goal that is planned now; `refusals` are sentences of its earlier plans."""
+    space, moves = config.workspace, session.move_settings
+    return PlanContext(
+        scene=scene or NOTHING_SEEN,
+        places=config.places,
+        area=space.area(),
+        holding=session.holding,
+        z_m=(space.z_min, space.z_max),
+        speed_dps=moves.speed_dps,
+        max_tilt_deg=moves.max_tilt_deg,
+        limits=moves.limits,
+        block_height_m=config.perceive.block_height_m or BLOCK_HEIGHT_M,
+        answers=dict(answers),
+        refusals=refusals,
+    )

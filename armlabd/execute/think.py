@@ -1,0 +1,59 @@
+"""Thinking beside the loop: planning and checking in threads, left behind when the run is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from armlabd.execute.run import Run
+
+P = ParamSpec("P")
+T = TypeVar("T")
+THREADS = 2  # their own: a planner that hangs never keeps the audit from being written
+
+
+class OverError(Exception):
+    """The run was cancelled or stopped from outside while it thought or waited."""
+
+
+class Thinker:
+    """Runs slow functions for runs."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="think")
+
+    async def think(
+        self, run: Run, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The function's answer. Raises OverError as soon as the run is over."""
+        raise_if_over(run)
+        work = asyncio.get_running_loop().run_in_executor(
+            self._pool, lambda: function(*args, **kwargs)
+        )
+        over = asyncio.ensure_future(run.over.wait())
+        try:
+            await asyncio.wait((work, over), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+        if not work.done():
+            work.add_done_callback(_forget)
+        raise_if_over(run)
+        return work.result()
+
+    def close(self) -> None:
+        """Take no more work; what hangs is left to the end of the process."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def raise_if_over(run: Run) -> None:
+    """Raises OverError when the run was cancelled or stopped."""
+    if run.over.is_set():
+        raise OverError(run.id)
+
+
+def _forget(work: asyncio.Future[T]) -> None:
+    """Nobody waits for it any more; its exception is nobody's."""
+    if not work.cancelled():
+        work.exception()
