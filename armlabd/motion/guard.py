@@ -183,7 +183,7 @@ def check_in_slices(
     before = now = points[0]
     for number in range(len(points) + 1):
         after = points[number + 1] if number + 1 < len(points) else now
-        fault = _check_numbers(number, after) or rates.check(number, before, now, after)
+        fault = _check_numbers(number + 1, after) or rates.check(number, before, now, after)
         if fault is not None:
             return fault
         depths = _check_depths(number + 1, after, depths, limits)

@@ -1,0 +1,345 @@
+"""The guard: each limit at its end, just inside, just outside; and outside only inward, slowly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import nan
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from armlabd.arm.joints import HOME, JOINT_NAMES, Pose
+from armlabd.arm.kinematics import forward, inverse
+from armlabd.arm.limits import BASE_BOX, CEILINGS, Box, Limits
+from armlabd.arm.path import Program, Target, grip_move, joint_move, line_move
+from armlabd.motion.guard import (
+    SLICE,
+    LastLook,
+    check_in_slices,
+    check_program,
+    violation,
+)
+from armlabd.verdict import Code
+
+FREE = replace(CEILINGS, floor_m=-9.0, tip_floor_m=-9.0, reach_m=9.0, base_box=Box(
+    "nothing", (8.0, 9.0), (8.0, 9.0), (8.0, 9.0)
+))
+DT = 0.01
+
+
+def names(pose: Pose, limits: Limits = CEILINGS) -> set[str]:
+    return {depth.name for depth in violation(pose, limits)}
+
+
+def still(pose: Pose, count: int = 3) -> Program:
+    return Program((pose,) * count)
+
+
+# --- positions --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("joint", range(5))
+@pytest.mark.parametrize("end", [0, 1])
+def test_travel_ends_are_inside_and_beyond_is_named(joint: int, end: int) -> None:
+    edge = CEILINGS.travel_deg[joint][end]
+    out = 1 if end else -1
+    at = HOME._replace(**{HOME._fields[joint]: edge})
+    beyond = HOME._replace(**{HOME._fields[joint]: edge + 0.01 * out})
+    within = HOME._replace(**{HOME._fields[joint]: edge - 0.01 * out})
+    assert not names(at, FREE)
+    assert not names(within, FREE)
+    (depth,) = violation(beyond, FREE)
+    assert depth.name == f"travel:{JOINT_NAMES[joint]}"
+    assert depth.depth == pytest.approx(0.01)
+    assert depth.allowed == edge
+
+
+@pytest.mark.parametrize(
+    ("percent", "outside"), [(0.0, False), (100.0, False), (-0.01, True), (100.01, True)]
+)
+def test_the_gripper_has_ends_too(percent: float, outside: bool) -> None:
+    assert ("travel:gripper" in names(HOME._replace(grip=percent), FREE)) is outside
+
+
+POINTS = {
+    "floor:tool": (lambda r: r.tool, "floor_m"),
+    "floor:wrist": (lambda r: r.wrist, "floor_m"),
+    "floor:elbow": (lambda r: r.elbow, "floor_m"),
+    "floor:fixed jaw": (lambda r: r.fixed_tip, "tip_floor_m"),
+    "floor:moving jaw": (lambda r: r.moving_tip, "tip_floor_m"),
+}
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_each_point_has_its_floor(name: str) -> None:
+    point, floor = POINTS[name]
+    z = point(forward(HOME))[2]
+    assert name not in names(HOME, replace(FREE, **{floor: z}))
+    assert name not in names(HOME, replace(FREE, **{floor: z - 1e-4}))
+    assert name in names(HOME, replace(FREE, **{floor: z + 1e-4}))
+
+
+def test_the_ceilings_floors_are_those_of_the_design() -> None:
+    assert (CEILINGS.floor_m, CEILINGS.tip_floor_m) == (0.012, 0.004)
+    low = inverse(0.20, 0.0, 0.012, grip_percent=50.0)
+    assert not names(low)
+    assert names(inverse(0.20, 0.0, 0.0118, grip_percent=50.0)) == {"floor:tool"}
+
+
+def test_the_reach_has_an_end() -> None:
+    stretched = Pose(0.0, 80.0, -80.0, 0.0, 0.0)
+    assert names(stretched, replace(FREE, reach_m=CEILINGS.reach_m)) == {"reach:tool"}
+    assert not names(HOME, replace(FREE, reach_m=CEILINGS.reach_m))
+
+
+@pytest.mark.parametrize("part", ["tool", "wrist", "elbow", "fixed jaw", "moving jaw"])
+def test_no_named_point_enters_a_box_and_its_face_belongs_to_it(part: str) -> None:
+    reach = forward(HOME)
+    x, y, z = {
+        "tool": reach.tool,
+        "wrist": reach.wrist,
+        "elbow": reach.elbow,
+        "fixed jaw": reach.fixed_tip,
+        "moving jaw": reach.moving_tip,
+    }[part]
+
+    def box(gap: float) -> Limits:
+        here = Box("lamp", (x + gap, x + 0.002), (y - 1e-3, y + 1e-3), (z - 1e-3, z + 1e-3))
+        return replace(FREE, keep_out=(here,))
+
+    assert f"box:lamp:{part}" in names(HOME, box(0.0))
+    assert f"box:lamp:{part}" in names(HOME, box(-1e-4))
+    assert f"box:lamp:{part}" not in names(HOME, box(1e-4))
+
+
+def test_a_post_between_elbow_and_wrist_is_seen_by_the_forearm() -> None:
+    reach = forward(HOME)
+    x, y, z = (0.4 * a + 0.6 * b for a, b in zip(reach.elbow, reach.wrist, strict=True))
+    post = Box("post", (x - 0.015, x + 0.015), (y - 0.02, y + 0.02), (0.0, z + 0.01))
+    assert names(HOME, replace(FREE, keep_out=(post,))) == {"box:post:forearm"}
+
+
+def test_the_hand_stays_out_of_the_base() -> None:
+    folded = Pose(0.0, 12.0, 54.0, 79.0, 0.0, 50.0)
+    assert any(name.startswith(f"box:{BASE_BOX.name}:") for name in names(folded))
+
+
+# --- programs ---------------------------------------------------------------------------------
+
+
+def ramp(step: float, count: int, index: int = 0, start: Pose = HOME) -> Program:
+    """Speeds up within the acceleration ceiling to `step` per cycle, and slows down again."""
+    bend = 0.03 if index < 5 else 0.07
+    steps: list[float] = []
+    speed = 0.0
+    while speed < step:
+        speed = min(step, speed + bend)
+        steps.append(speed)
+    steps = steps + [step] * count + steps[::-1]
+    points, value = [start], start[index]
+    for one in steps:
+        value += one
+        points.append(start._replace(**{start._fields[index]: value}))
+    return Program(tuple(points))
+
+
+@pytest.mark.parametrize(
+    ("index", "step", "fine"),
+    [(0, 0.6, True), (0, 0.59, True), (0, 0.601, False), (5, 1.0, True), (5, 1.001, False)],
+)
+def test_speed_has_a_ceiling(index: int, step: float, fine: bool) -> None:
+    fault = check_program(ramp(step, 10, index), FREE, HOME)
+    assert (fault is None) is fine
+    if fault is not None:
+        assert fault.code is Code.TOO_FAST
+        assert fault.limit == f"speed:{JOINT_NAMES[index]}"
+        assert fault.value == pytest.approx(step / DT)
+
+
+@pytest.mark.parametrize(("bend", "fine"), [(0.04, True), (0.039, True), (0.0401, False)])
+def test_acceleration_has_a_ceiling_at_the_start_on_the_way_and_at_the_end(
+    bend: float, fine: bool
+) -> None:
+    first = Program((HOME, HOME._replace(pan=bend), HOME._replace(pan=bend)))
+    assert (check_program(first, FREE, HOME) is None) is fine
+    last = Program((HOME, HOME._replace(pan=bend)))
+    assert (check_program(last, FREE, HOME) is None) is fine
+
+
+def test_the_last_point_must_be_at_rest() -> None:
+    program = ramp(0.5, 10)
+    torn = Program(program.points[:20])
+    fault = check_program(torn, FREE, HOME)
+    assert fault is not None
+    assert fault.limit == "acceleration:shoulder_pan"
+    assert fault.point == 19
+
+
+@pytest.mark.parametrize("index", range(6))
+def test_a_number_that_is_none_is_no_set_point(index: int) -> None:
+    points = list(still(HOME).points)
+    points[2] = HOME._replace(**{HOME._fields[index]: nan})
+    fault = check_program(Program(tuple(points)), FREE, HOME)
+    assert fault is not None
+    assert fault.code is Code.BAD_PROGRAM
+    assert fault.limit == f"number:{JOINT_NAMES[index]}"
+    assert fault.point == 2
+
+
+@pytest.mark.parametrize(("away", "fine"), [(3.0, True), (2.9, True), (3.1, False), (-3.1, False)])
+def test_the_start_must_be_where_the_arm_is(away: float, fine: bool) -> None:
+    fault = check_program(still(HOME), FREE, HOME._replace(wrist=HOME.wrist + away))
+    assert (fault is None) is fine
+
+
+def test_an_empty_program_is_none() -> None:
+    fault = check_program(Program(()), FREE, HOME)
+    assert fault is not None
+    assert fault.code is Code.BAD_PROGRAM
+
+
+@pytest.mark.parametrize("place", [1, SLICE - 1, SLICE, SLICE + 1, 57, 58])
+def test_one_bad_point_anywhere_refuses_the_whole_program_and_is_named(place: int) -> None:
+    points = [HOME] * 59
+    points[place] = HOME._replace(pan=111.0)
+    fault = check_program(Program(tuple(points)), FREE, HOME)
+    assert fault is not None
+    assert place - 1 <= fault.point <= place
+
+
+def test_checking_pauses_about_every_dozen_points() -> None:
+    slices = list(check_in_slices((HOME,) * 120, DT, FREE, HOME))
+    assert len(slices) == 120 // SLICE
+
+
+# --- outside ----------------------------------------------------------------------------------
+
+LOW = inverse(0.20, 0.0, 0.004, grip_percent=50.0)  # the tool 8 mm below its floor
+
+
+def lift(count: int, step: float = 0.05, start: Pose = LOW) -> Program:
+    points = [start]
+    for k in range(count):
+        bend = min(step, 0.03 * (k + 1), 0.03 * (count - k))
+        points.append(points[-1]._replace(lift=points[-1].lift - bend))
+    return Program(tuple(points))
+
+
+def test_from_outside_every_set_point_must_lessen_the_violation() -> None:
+    assert names(LOW)
+    assert check_program(lift(60), CEILINGS, LOW) is None
+    down = Program(tuple(reversed(lift(60).points)))
+    assert check_program(down, CEILINGS, down.points[0]) is not None
+    deeper = Program((LOW, LOW._replace(lift=LOW.lift + 0.03)))
+    fault = check_program(deeper, CEILINGS, LOW)
+    assert fault is not None
+    assert fault.code is Code.PATH_BLOCKED
+
+
+def test_a_program_that_gains_nothing_outside_is_refused() -> None:
+    assert check_program(still(LOW), CEILINGS, LOW) is not None
+
+
+def test_a_program_may_not_trade_one_violation_for_another() -> None:
+    limits = replace(CEILINGS, keep_out=(Box("lamp", (0.0, 0.4), (-0.2, 0.2), (0.06, 0.5)),))
+    high = LOW
+    fault = check_program(lift(120, start=high), limits, high)
+    assert fault is not None
+
+
+@pytest.mark.parametrize(("step", "fine"), [(0.1, True), (0.09, True), (0.101, False)])
+def test_outside_the_speed_is_ten_degrees_per_second_at_most(step: float, fine: bool) -> None:
+    fault = check_program(lift(40, step), CEILINGS, LOW)
+    assert (fault is None) is fine
+    if fault is not None:
+        assert fault.allowed == pytest.approx(10.0)
+        assert "while outside" in fault.sentence
+
+
+def test_once_inside_the_full_speed_is_allowed() -> None:
+    high = inverse(0.20, 0.0, 0.011, grip_percent=50.0)
+    slow = lift(80, 0.05, high)
+    assert not names(slow.points[-1])
+    fast = ramp(0.6, 5, 0, slow.points[-1])
+    whole = Program((*slow.points, *fast.points[1:]))
+    assert check_program(whole, CEILINGS, high) is None
+
+
+def test_an_arm_that_rests_outside_by_sag_alone_is_not_slowed_down() -> None:
+    edge = HOME._replace(lift=-100.2)
+    swing = ramp(0.6, 20, 0, edge)
+    assert check_program(swing, FREE, edge) is None
+    far = HOME._replace(lift=-100.6)
+    assert check_program(ramp(0.6, 20, 0, far), FREE, far) is not None
+
+
+def test_from_inside_no_program_begins_outside() -> None:
+    inside = HOME._replace(lift=-99.5)
+    fault = check_program(still(HOME._replace(lift=-100.5)), FREE, inside)
+    assert fault is not None
+    assert fault.code is Code.JOINT_LIMIT
+
+
+# --- the planner's programs -------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.tuples(*(st.floats(low, high) for low, high in CEILINGS.travel_deg)),
+    st.floats(0.0, 100.0),
+    st.floats(5.0, 60.0),
+)
+def test_joint_moves_between_allowed_poses_keep_all_rates(
+    goal: tuple[float, ...], grip: float, speed: float
+) -> None:
+    program = joint_move(HOME, Pose(*goal, grip), speed, FREE)
+    assert check_program(program, FREE, HOME) is None
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.14, 0.26), st.floats(-0.12, 0.12), st.floats(-60.0, 60.0), st.floats(5.0, 60.0))
+def test_straight_lines_of_the_planner_pass_the_guard(
+    x: float, y: float, yaw: float, speed: float
+) -> None:
+    start = inverse(0.20, 0.05, 0.045, yaw_deg=0.0, grip_percent=50.0)
+    program = line_move(start, Target(x, y, 0.02, yaw_deg=yaw), speed, CEILINGS)
+    assert check_program(program, CEILINGS, start) is None
+
+
+def test_grip_moves_pass_the_guard() -> None:
+    assert check_program(grip_move(HOME, 100.0, 100.0, CEILINGS), CEILINGS, HOME) is None
+
+
+# --- the last look ----------------------------------------------------------------------------
+
+
+def test_the_last_look_lets_nothing_pass_before_the_arm_is_pinned() -> None:
+    assert LastLook(CEILINGS, DT).check(HOME) is not None
+
+
+@pytest.mark.parametrize(("step", "fine"), [(0.6, True), (-0.6, True), (0.61, False)])
+def test_the_last_look_measures_each_step_from_the_goal_before(step: float, fine: bool) -> None:
+    look = LastLook(CEILINGS, DT)
+    look.pin(HOME)
+    assert (look.check(HOME._replace(pan=step)) is None) is fine
+    assert (look.check(HOME._replace(pan=step + 0.6)) is None) is (step == -0.6 or fine)
+
+
+def test_the_last_look_refuses_a_goal_outside_and_keeps_the_goal_before() -> None:
+    look = LastLook(CEILINGS, DT)
+    edge = HOME._replace(pan=109.9)
+    look.pin(edge)
+    assert look.check(HOME._replace(pan=110.1)) is not None
+    assert look.check(edge._replace(pan=110.0)) is None
+
+
+def test_the_last_look_lets_an_arm_come_inside_slowly() -> None:
+    look = LastLook(CEILINGS, DT)
+    look.pin(LOW)
+    for point in lift(60).points[1:]:
+        assert look.check(point) is None
+    look.pin(LOW)
+    assert look.check(LOW._replace(lift=LOW.lift - 0.2)) is not None
+    assert look.check(LOW._replace(lift=LOW.lift + 0.01)) is not None
+    assert look.check(LOW._replace(pan=nan)) is not None
