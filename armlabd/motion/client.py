@@ -55,6 +55,7 @@ class CoreClient:
         self._ids = 0
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._writer: asyncio.StreamWriter | None = None
+        self._closed: asyncio.StreamWriter | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._closing = False
 
@@ -197,13 +198,12 @@ class CoreClient:
         """Tell it once, and end everything that waits."""
         if self._writer is None:
             return
-        writer, self._writer = self._writer, None
-        writer.close()
+        self._closed, self._writer = self._writer, None
+        self._closed.transport.abort()  # a core that does not read would keep a close waiting
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(CoreGone("the motion core is gone"))
-        if self.snapshot is not None:
-            self.snapshot = None
+        self.snapshot = None
         if not self._closing and self.on_lost is not None:
             self.on_lost("core_lost")
 
@@ -212,8 +212,8 @@ class CoreClient:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
-        writer = self._writer
         self._lost()
-        if writer is not None:
+        closed, self._closed = self._closed, None
+        if closed is not None:
             with contextlib.suppress(OSError):
-                await writer.wait_closed()
+                await closed.wait_closed()

@@ -225,7 +225,7 @@ def real_time() -> str:
 def _lock_memory() -> bool:
     import ctypes
 
-    # MCL_CURRENT, MCL_FUTURE and MCL_ONFAULT: what is used stays, what is only reserved costs nothing
+    # MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT: what is used stays, what is reserved costs nothing
     with contextlib.suppress(OSError, AttributeError):
         return bool(ctypes.CDLL(None).mlockall(1 | 2 | 4) == 0)
     return False

@@ -19,6 +19,7 @@ from armlabd.sim.calibration import calibration_json
 from armlabd.sim.inprocess import InProcessCable, InProcessTransport
 from armlabd.sim.world import World
 
+START = HOME._replace(grip=50.0)
 Frames = list[tuple[float, int, int, bytes]]
 
 
@@ -47,7 +48,7 @@ class Arena:
         cleared: bool = True,
         disk: Disk | None = None,
         world: Any = None,
-        start: Pose | None = HOME._replace(grip=50.0),
+        start: Pose | None = START,
         line: Any = None,
         boot: str = "boot-1",
         arm: VirtualArm | None = None,

@@ -45,9 +45,7 @@ def straight(start: Pose, goal: Pose, count: int) -> Program:
     """A program as a careless or hostile planner would write it: no thought for any limit."""
     share = [k / count for k in range(count + 1)]
     smooth = [s * s * s * (10 - 15 * s + 6 * s * s) for s in share]
-    points = (
-        Pose(*(a + s * (b - a) for a, b in zip(start, goal, strict=True))) for s in smooth
-    )
+    points = (Pose(*(a + s * (b - a) for a, b in zip(start, goal, strict=True))) for s in smooth)
     return Program(tuple(points))
 
 
@@ -76,7 +74,7 @@ def act(arena: Arena, action: tuple[str, Any, int]) -> None:
 
 
 def judge(arena: Arena) -> None:
-    """Every goal that left: inside, and within a step of the one before; or a pin of the present."""
+    """Every goal that left: inside, and within a step of the one before; or a pin."""
     calibration = arena.core.link.calibration
     assert calibration is not None
     limits = arena.core.link.limits

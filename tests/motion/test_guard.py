@@ -22,9 +22,13 @@ from armlabd.motion.guard import (
 )
 from armlabd.verdict import Code
 
-FREE = replace(CEILINGS, floor_m=-9.0, tip_floor_m=-9.0, reach_m=9.0, base_box=Box(
-    "nothing", (8.0, 9.0), (8.0, 9.0), (8.0, 9.0)
-))
+FREE = replace(
+    CEILINGS,
+    floor_m=-9.0,
+    tip_floor_m=-9.0,
+    reach_m=9.0,
+    base_box=Box("nothing", (8.0, 9.0), (8.0, 9.0), (8.0, 9.0)),
+)
 DT = 0.01
 
 

@@ -59,7 +59,9 @@ def test_the_whole_way_is_slow() -> None:
     program = way_inside(pose, CEILINGS, HOME)
     assert program is not None
     steps = zip(program.points, program.points[1:], strict=False)
-    fastest = max(abs(b - a) for now, after in steps for a, b in zip(now[:5], after[:5], strict=True))
+    fastest = max(
+        abs(b - a) for now, after in steps for a, b in zip(now[:5], after[:5], strict=True)
+    )
     assert fastest <= 0.1
 
 
