@@ -108,7 +108,7 @@ def _problem(question: Question, answer: object) -> Verdict | None:
             Code.WRONG_TYPE,
             f"answer must be a text of 1 to {MAX_ANSWER_CHARS} characters, but got {answer!r:.60}.",
         )
-    if question.kind == RECOVERY and chosen(question, answer) is None:
+    if question.kind == RECOVERY and meaning(question, answer) not in question.options:
         options = ", ".join(repr(option) for option in question.options)
         return Verdict.refused(
             Code.OUT_OF_RANGE, f"{answer!r} is none of the answers. Choose one of: {options}."
