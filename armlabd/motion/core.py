@@ -6,6 +6,14 @@ at any moment in between, `work` does one slice of whatever is long. All three i
 
 from __future__ import annotations
 
+if __name__ == "__main__":  # before anything else, so that the process stays small
+    import sys
+
+    from armlabd.motion.thin import run
+
+    run()
+    sys.exit(0)
+
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -326,9 +334,3 @@ def _limits(settings: CoreSettings) -> Limits:
 
 def _nothing() -> None:
     """No work between transactions."""
-
-
-if __name__ == "__main__":
-    from armlabd.motion.server import main
-
-    main()

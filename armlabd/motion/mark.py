@@ -1,9 +1,9 @@
 """Two marks on disk that tell the next core how this one ended.
 
 `in_motion.json` is fsynced before the first goal of a run and removed at rest. `core_alive.json` is
-there while a core lives and removed at its goodbye. What a start finds of them decides whether it is
-latched: a mark of motion always, a missing goodbye within the same boot (a crash) too. A power cut
-at rest leaves only `core_alive.json` of another boot, and changes nothing.
+there while a core lives and removed at its goodbye. What a start finds of them decides whether it
+is latched: a mark of motion always, a missing goodbye within the same boot (a crash) too. A power
+cut at rest leaves only `core_alive.json` of another boot, and changes nothing.
 """
 
 from __future__ import annotations
