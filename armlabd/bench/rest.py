@@ -6,6 +6,7 @@ others sag to the table, which counts as travel too.
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from armlabd.bench.door import Door
 from armlabd.bench.lines import CoreLine, World
 from armlabd.bench.processes import BenchError, wait_for
 from armlabd.bench.rig import Rig
-from armlabd.bench.stops import Stops, clear
+from armlabd.bench.stops import GAP_S, Stops, clear
 
 SIDES: Final = ({"x": 0.2, "y": 0.1, "z": 0.06}, {"x": 0.2, "y": -0.1, "z": 0.06})
 FAST_DPS: Final = 60.0
@@ -25,6 +26,7 @@ STILL_S: Final = 0.1
 LONGEST_S: Final = 5.0
 EVERY_S: Final = 0.002
 PAN: Final = 0
+HOME_TRIES: Final = 5
 
 
 class Sample(NamedTuple):
@@ -104,11 +106,12 @@ class Caller:
 
 def holding(count: int, door: Door, line: CoreLine, world: World) -> Stops:
     """Stops at the core while the arm stands at home with its torque on. Raises BenchError."""
-    stops = Stops()
+    stops, gaps = Stops(), random.Random(1)
     world.new_frames()
     for _ in range(count):
         clear(door)
-        door.must("POST", "/call/go_home", {})
+        stops.refused += _come_home(door)
+        time.sleep(gaps.uniform(*GAP_S))
         answer = line.stop()
         stops.add([answer], world.new_frames())
         _until_still(world)
@@ -123,7 +126,7 @@ def in_motion(
     world.new_frames()
     for _ in range(count):
         clear(door)
-        door.must("POST", "/call/go_home", {})
+        stops.refused += _come_home(door)
         move(door, 0)
         call = Caller(rig, "move_to_pose", {**SIDES[1], "speed_dps": FAST_DPS})
         before = _under_way(world, call)
@@ -138,6 +141,15 @@ def in_motion(
 def move(door: Door, side: int, speed_dps: float = FAST_DPS) -> None:
     """Move to one side of the table. Raises BenchError."""
     door.must("POST", "/call/move_to_pose", {**SIDES[side], "speed_dps": speed_dps})
+
+
+def _come_home(door: Door) -> int:
+    """Bring the limp arm home; how often that was refused before. Raises BenchError."""
+    for refused in range(HOME_TRIES - 1):
+        if door.ask("POST", "/call/go_home", {}).status == 200:
+            return refused
+    door.must("POST", "/call/go_home", {})
+    return HOME_TRIES - 1
 
 
 def _under_way(world: World, call: Caller) -> list[Sample]:

@@ -120,6 +120,7 @@ def _by_http_flooded(bench: _Bench) -> list[Figure]:
 def _holding(bench: _Bench) -> list[Figure]:
     with bench.rig.core() as line, bench.rig.world() as world, bench.rig.door() as door:
         found = rest.holding(bench.share(HOLDING_SHARE), door, line, world)
+    _note_refused(bench, found)
     return _figures(found, None)
 
 
@@ -127,6 +128,7 @@ def _in_motion(bench: _Bench) -> list[Figure]:
     count = bench.share(MOTION_SHARE)
     with bench.rig.core() as line, bench.rig.world() as world, bench.rig.door() as door:
         found, rests = rest.in_motion(count, bench.rig, door, line, world)
+    _note_refused(bench, found)
     sags = "let go, the arm sags to the table"
     return [
         *_figures(found, None),
@@ -135,6 +137,14 @@ def _in_motion(bench: _Bench) -> list[Figure]:
         Figure.of("pan travelled after the stop", "deg", [one.pan_deg for one in rests]),
         Figure.of("farthest joint travelled", "deg", [one.most_deg for one in rests], note=sags),
     ]
+
+
+def _note_refused(bench: _Bench, found: Stops) -> None:
+    if found.refused:
+        bench.notes.append(
+            f"go_home of the limp arm was refused {found.refused} times in {found.asked} stops "
+            "with torque on, and then asked for again."
+        )
 
 
 def _figures(found: Stops, bar: Bar | None) -> list[Figure]:

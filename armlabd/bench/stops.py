@@ -49,6 +49,7 @@ class Stops:
     confirmed_ms: list[float] = field(default_factory=list)  # answers with six of six
     unseen: int = 0  # stops without a torque-off frame at the bus
     unconfirmed: int = 0  # answers with fewer than six; the core goes on repeating
+    refused: int = 0  # motions in between that were refused and asked for again
 
     def add(self, answers: Sequence[Timed], frames: Iterable[Mapping[str, Any]]) -> None:
         """Take answers in order of time, and the stamps that came since the first of them."""

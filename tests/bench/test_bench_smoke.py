@@ -1,0 +1,47 @@
+"""One real run of each bench with tiny counts: it ends, tells, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from armlabd.bench import BENCHES
+from armlabd.bench.report import Report
+
+pytestmark = pytest.mark.real
+
+
+def leftovers() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("armlabd-bench-*"))
+
+
+def names(report: Report) -> set[str]:
+    return {figure.name for figure in report.figures}
+
+
+@pytest.fixture
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = Path(tempfile.mkdtemp(prefix="ab-"))  # a socket's path has to be short
+    monkeypatch.setattr(tempfile, "tempdir", str(short))
+
+
+@pytest.mark.usefixtures("_own_folder")
+def test_a_start_is_measured_from_process_to_first_motion() -> None:
+    report = BENCHES["start"](1)
+    assert report.failures == ()
+    assert {"virtual arm connected", "daemon above bare", "core"} <= names(report)
+    assert "arm waiting in the view pose" in names(report)
+    assert leftovers() == set()
+
+
+@pytest.mark.usefixtures("_own_folder")
+def test_stops_are_measured_idle_and_under_stress() -> None:
+    report = BENCHES["stop"](4)
+    assert report.failures == ()
+    assert len(report.sections) == 7
+    frames = [f for f in report.figures if f.name == "stops without a torque-off frame"]
+    assert [figure.value for figure in frames] == [0.0] * 6
+    assert not report.held  # four stops are too few to say that the bar of 2,000 holds
+    assert leftovers() == set()
