@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +16,16 @@ from typing import Any
 
 DEFAULT_URL = "http://127.0.0.1:8765"
 TIMEOUT_S = 10.0
+STOP_TIMEOUT_S = 2.0  # then the core is stopped without the daemon
 MOTION_TIMEOUT_S = 120.0  # a slow move across the table, and waiting for it to settle
 
 
 class Unreachable(Exception):
     """No daemon answers; the sentence says where it was looked for and what to do."""
+
+
+class WrongUse(Exception):
+    """The command line is not right; the sentence says what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +56,50 @@ class Client:
         body: Mapping[str, Any] | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> Answer:
-        """Send one request. Raises Unreachable."""
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url.rstrip("/") + path, data, method=method)
-        request.add_header("X-API-Key", self.key)
-        if data is not None:
-            request.add_header("Content-Type", "application/json")
+        """Send one request. Raises Unreachable, WrongUse."""
+        request = self._prepared(method, path, body)
         try:
             with self._opener().open(request, timeout=timeout_s) as response:
                 return Answer(response.status, _parsed(response.read()))
         except urllib.error.HTTPError as error:
             with error:
                 return Answer(error.code, _parsed(error.read()))
-        except (OSError, urllib.error.URLError) as error:
-            reason = getattr(error, "reason", error)
-            raise Unreachable(
-                f"No armlabd answers at {self.url} ({reason}). Start it with 'armlabd run', or "
-                "name another with --url."
-            ) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(self._why(error)) from error
+
+    def _prepared(
+        self, method: str, path: str, body: Mapping[str, Any] | None
+    ) -> urllib.request.Request:
+        data = None if body is None else json.dumps(body).encode()
+        address = self.url.rstrip("/") + urllib.parse.quote(path)
+        try:
+            request = urllib.request.Request(address, data, method=method)
+            good = request.type in ("http", "https") and bool(request.host)
+        except ValueError:
+            good = False
+        if not good:
+            raise WrongUse(f"{self.url!r} is no address. Write it as http://HOST:PORT.")
+        if not (self.key.isascii() and self.key.isprintable()):
+            raise WrongUse("The key holds characters that no key has. Copy it again.")
+        request.add_header("X-API-Key", self.key)
+        if data is not None:
+            request.add_header("Content-Type", "application/json")
+        return request
+
+    def _why(self, error: Exception) -> str:
+        reason = getattr(error, "reason", error)
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            return (
+                f"The certificate of {self.url} is not trusted. Name the PEM file that signs it "
+                "with --certificate."
+            )
+        if isinstance(error, TimeoutError) or isinstance(reason, TimeoutError):
+            return f"armlabd at {self.url} did not answer in time. See its log, or try again."
+        words = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
+        return (
+            f"No armlabd answers at {self.url} ({words}). Start it with 'armlabd run', or name "
+            "another with --url."
+        )
 
     def _opener(self) -> urllib.request.OpenerDirector:
         """Without proxies: the arm is on this board or on the LAN."""
@@ -123,9 +156,21 @@ def _note(folder: Path) -> dict[str, Any] | None:
     """What a daemon that still runs wrote down about itself."""
     try:
         note = json.loads((folder / "daemon.json").read_text())
-        os.kill(int(note["pid"]), 0)
-    except PermissionError:
-        return note if isinstance(note, dict) else None
-    except (OSError, ValueError, KeyError, TypeError):
+        url, pid = note["url"], note["pid"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    return note if isinstance(note, dict) else None
+    good = isinstance(url, str) and isinstance(pid, int) and _runs(pid)
+    return note if good else None
+
+
+def _runs(pid: int) -> bool:
+    """True while there is such a process; 0 and below would mean whole groups of them."""
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True  # somebody else's
+    except (OSError, OverflowError):
+        return False
+    return True

@@ -8,15 +8,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from armlabd.cli.client import MOTION_TIMEOUT_S, Client, find_key, find_url
+from armlabd.cli.client import (
+    MOTION_TIMEOUT_S,
+    STOP_TIMEOUT_S,
+    Answer,
+    Client,
+    Unreachable,
+    WrongUse,
+    find_key,
+    find_url,
+)
 from armlabd.cli.exits import OK, REFUSED
 from armlabd.cli.show import as_json, check_lines, complain, error_of, say, status_lines
 
 Options = argparse.Namespace
-
-
-class WrongUse(Exception):
-    """The command line is not right; the sentence says what is allowed."""
 
 
 def client_of(options: Options) -> Client:
@@ -46,22 +51,33 @@ def status(options: Options) -> int:
 
 
 def stop(options: Options) -> int:
-    """armlabd stop: through the daemon, or straight to the core when no daemon answers."""
-    from armlabd.cli.client import Unreachable
+    """armlabd stop: through the daemon, or straight to the core when that does not stop it."""
+    answer: Answer | None = None
+    try:
+        answer = client_of(options).request("POST", "/stop", {}, STOP_TIMEOUT_S)
+    except Unreachable:
+        if options.url:
+            raise
+    if answer is None or not (answer.ok and answer.body.get("written")):
+        said = None if options.url else _stop_core(options)
+        if said is not None:
+            return said
+    if answer is None:
+        raise Unreachable("No armlabd and no motion core answers on this board: nothing to stop.")
+    code = _done(options, answer.body, answer.ok)
+    all_confirmed = answer.body.get("confirmed") == answer.body.get("of", 6)
+    return code if all_confirmed else REFUSED
+
+
+def _stop_core(options: Options) -> int | None:
+    """Stop the cores of this board without the daemon; None when there is none."""
     from armlabd.cli.local_stop import stop_core
 
-    try:
-        answer = client_of(options).request("POST", "/stop", {})
-    except Unreachable:
-        said = None if options.url else stop_core(options.state)
-        if said is None:
-            raise
-        say(said.sentence)
-        return OK if said.confirmed == said.of else REFUSED
-    body = answer.body
-    confirmed = body.get("confirmed") == body.get("of", 6)
-    code = _done(options, body, answer.ok)
-    return code if confirmed else REFUSED
+    said = stop_core(options.state)
+    if said is None:
+        return None
+    _done(options, {**said.as_dict(), "message": said.sentence}, ok=True)
+    return OK if said.confirmed == said.of else REFUSED
 
 
 def clear_stop(options: Options) -> int:
@@ -72,13 +88,24 @@ def clear_stop(options: Options) -> int:
 
 def call(options: Options) -> int:
     """armlabd call TOOL name=value ..."""
-    args = dict(_pair(text) for text in options.args)
+    args = arguments(options.args)
     path = f"/call/{options.tool}"
     answer = client_of(options).request("POST", path, args, MOTION_TIMEOUT_S)
     if answer.ok and not options.json:
         say(json.dumps(answer.body))
         return OK
     return _done(options, answer.body, answer.ok)
+
+
+def arguments(texts: list[str]) -> dict[str, object]:
+    """`name=value` words as arguments; values are JSON where they can be. Raises WrongUse."""
+    found: dict[str, object] = {}
+    for text in texts:
+        name, value = _pair(text)
+        if name in found:
+            raise WrongUse(f"{name} is given twice. Give it once.")
+        found[name] = value
+    return found
 
 
 def _pair(text: str) -> tuple[str, object]:
@@ -103,6 +130,7 @@ def answer(options: Options) -> int:
         if len(waiting) != 1:
             return _which(waiting)
         question = waiting[0]["id"]
+    question = str(question).replace("/", "")
     answered = client.request("POST", f"/questions/{question}", {"answer": options.answer})
     return _done(options, answered.body, answered.ok)
 
@@ -122,7 +150,7 @@ def read_plan(path: Path) -> dict[str, Any]:
         plan = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise WrongUse(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise WrongUse(f"{path} is no JSON: {error}.") from error
     if isinstance(plan, list):
         plan = {"steps": plan}
@@ -146,10 +174,29 @@ def runs(options: Options) -> int:
     answer = client_of(options).request("GET", "/runs")
     if not answer.ok or options.json:
         return _done(options, answer.body, answer.ok)
+    if not answer.body["runs"]:
+        say("There were no runs yet.")
     for run in answer.body["runs"]:
         end = f"{run['result']} ({run['cause']})" if run["result"] else run["state"]
         say(f"{run['id']}  {end:<28} {run['goal']}")
     return OK
+
+
+def cancel(options: Options) -> int:
+    """armlabd cancel [RUN]: the arm comes to rest and leaves the table; no stop is set."""
+    client = client_of(options)
+    run_id = options.run
+    if run_id is None:
+        status = client.request("GET", "/status")
+        if not status.ok:
+            return _done(options, status.body, ok=False)
+        if not status.body.get("run"):
+            complain("No run is going on.")
+            return REFUSED
+        run_id = status.body["run"]["id"]
+    answer = client.request("DELETE", f"/runs/{run_id}", timeout_s=MOTION_TIMEOUT_S)
+    message = f"{run_id}: {answer.body.get('result')}. {answer.body.get('sentence')}"
+    return _done(options, answer.body, answer.ok, message)
 
 
 def _lazy(module: str, name: str) -> Callable[[Options], int]:
@@ -181,4 +228,5 @@ COMMANDS: Mapping[str, Callable[[Options], int]] = {
     "answer": answer,
     "check": check,
     "runs": runs,
+    "cancel": cancel,
 }

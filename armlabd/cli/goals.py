@@ -44,7 +44,12 @@ def _start(options: argparse.Namespace, path: str, body: dict[str, Any]) -> int:
         else:
             complain(error_of(started.body))
         return OK if started.ok else REFUSED
-    return follow(client, started.body["id"], options.json)
+    run_id = str(started.body["id"])
+    try:
+        return follow(client, run_id, options.json)
+    except KeyboardInterrupt:
+        complain(f"{run_id} goes on. 'armlabd cancel' ends it, 'armlabd stop' stops the arm.")
+        return REFUSED
 
 
 def follow(

@@ -34,6 +34,19 @@ def parser() -> argparse.ArgumentParser:
 
 
 Commands = argparse._SubParsersAction
+MAX_PORT = 65_535
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; allowed are 0 to {MAX_PORT}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a number from 1 up")
+    return int(text)
 
 
 def _add_processes(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -41,7 +54,7 @@ def _add_processes(commands: Commands[argparse.ArgumentParser]) -> None:
     run.add_argument("--sim", action="store_true", help="with a virtual arm and camera")
     run.add_argument("--config", type=Path, help="settings (default: /etc/armlabd/config.toml)")
     run.add_argument("--state", type=Path, help="state folder")
-    run.add_argument("--port", type=int, help="HTTP port; 0 = any free one")
+    run.add_argument("--port", type=_port, help="HTTP port; 0 = any free one")
     sim = commands.add_parser("sim", help="run the virtual servo bus alone")
     sim.add_argument("--state", type=Path, required=True, help="folder for port and control socket")
     sim.add_argument("--seed", type=int, default=0)
@@ -68,6 +81,8 @@ def _add_requests(
     call = add("call", "one tool call, such as: call move_to_pose x=0.2 y=0.1 z=0.05")
     call.add_argument("tool")
     call.add_argument("args", nargs="*", metavar="name=value")
+    cancel = add("cancel", "end a run: the arm comes to rest and leaves the table")
+    cancel.add_argument("run", nargs="?", help="its id (default: the one that goes on)")
     answer = add("answer", "answer the open question")
     answer.add_argument("answer")
     answer.add_argument("--question", help="its id, when several are open")
@@ -90,7 +105,7 @@ def _add_files(commands: Commands[argparse.ArgumentParser]) -> None:
     what.add_parser("revoke").add_argument("name")
     audit = commands.add_parser("audit", help="who asked for what, and what was decided")
     audit.add_argument("what", choices=("tail",))
-    audit.add_argument("-n", type=int, default=20)
+    audit.add_argument("-n", type=_count, default=20, help="how many rows, at most 1000")
     audit.add_argument("--state", type=Path)
     audit.add_argument("--sim", action="store_true", help="the virtual arm's audit")
 
@@ -98,8 +113,8 @@ def _add_files(commands: Commands[argparse.ArgumentParser]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; the exit code."""
     options = parser().parse_args(arguments)
-    from armlabd.cli.client import Unreachable
-    from armlabd.cli.commands import COMMANDS, WrongUse
+    from armlabd.cli.client import Unreachable, WrongUse
+    from armlabd.cli.commands import COMMANDS
     from armlabd.cli.show import complain
 
     try:

@@ -14,12 +14,17 @@ ERR = Console(stderr=True, highlight=False, soft_wrap=True)
 
 def say(text: str, style: str | None = None) -> None:
     """One line on standard output."""
-    OUT.print(text, style=style, markup=False)
+    OUT.print(_printable(text), style=style, markup=False)
 
 
 def complain(text: str) -> None:
     """One line on standard error."""
-    ERR.print(text, style="red", markup=False)
+    ERR.print(_printable(text), style="red", markup=False)
+
+
+def _printable(text: str) -> str:
+    """Without control characters and halves of characters: what others wrote stays plain text."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 def as_json(data: Any) -> None:
@@ -63,10 +68,16 @@ def plan_lines(plan: Mapping[str, Any]) -> list[str]:
     """The steps of a plan, numbered from 1."""
     lines = []
     for number, step in enumerate(plan.get("steps", []), start=1):
-        args = " ".join(f"{name}={value:g}" for name, value in step["args"].items())
+        args = " ".join(f"{name}={_short(value)}" for name, value in step["args"].items())
         expect = f"  expect {step['expect']}" if step.get("expect") else ""
         lines.append(f"  {number:>2} {step['tool']:<14} {args:<48} {step.get('note', '')}{expect}")
     return lines
+
+
+def _short(value: object) -> str:
+    """A number in few digits; anything else as it stands in a plan."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:g}" if number else str(value)[:40]
 
 
 def check_lines(report: Mapping[str, Any]) -> list[tuple[str, str | None]]:

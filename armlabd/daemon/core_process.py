@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import os
 import signal
@@ -113,7 +114,11 @@ class CoreProcess:
                 continue
             await self._wait_push()
             return
-        raise CoreError(f"The motion core did not answer within {CONNECT_TIMEOUT_S:g} s.")
+        self._kill()
+        raise CoreError(
+            f"The motion core did not answer within {CONNECT_TIMEOUT_S:g} s and was ended. Look at "
+            "what it wrote above."
+        )
 
     async def _wait_push(self) -> None:
         deadline = asyncio.get_running_loop().time() + PUSH_TIMEOUT_S
@@ -138,7 +143,7 @@ class CoreProcess:
         await self._client.close()
         self._kill()
         await self._release()
-        for attempt in range(1_000_000):
+        for attempt in itertools.count():
             await asyncio.sleep(RESTART_DELAYS_S[min(attempt, len(RESTART_DELAYS_S) - 1)])
             try:
                 self.spawn()
@@ -154,16 +159,7 @@ class CoreProcess:
         settings = self._settings
         command = [sys.executable, "-m", "armlabd.motion.release"]
         arguments = ["--state", settings.state_dir, "--port", settings.port]
-        process = await asyncio.create_subprocess_exec(
-            *command, *arguments, "--baud", str(settings.baud), stdout=asyncio.subprocess.PIPE
-        )
-        try:
-            out, _ = await asyncio.wait_for(process.communicate(), RELEASE_TIMEOUT_S)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-            out = b"The release helper did not end in time: cut the power of the arm."
-        self.last_release = out.decode(errors="replace").strip()
+        self.last_release = await _told_by([*command, *arguments, "--baud", str(settings.baud)])
         log.warning("release: %s", self.last_release)
 
     def _kill(self) -> None:
@@ -185,6 +181,21 @@ class CoreProcess:
                 return
             await asyncio.sleep(0.02)
         self._process = self._pid = None
+
+
+async def _told_by(command: list[str]) -> str:
+    """What the release helper said; a sentence also when it could not say anything."""
+    try:
+        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    except OSError as error:
+        return f"The release helper did not start ({error.strerror}): cut the power of the arm."
+    try:
+        out, _ = await asyncio.wait_for(process.communicate(), RELEASE_TIMEOUT_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return "The release helper did not end in time: cut the power of the arm."
+    return out.decode(errors="replace").strip()
 
 
 def _is_core(pid: int) -> bool:

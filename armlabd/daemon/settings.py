@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from armlabd.arm.calibration import CalibrationError, parse
-from armlabd.arm.limits import Box, Limits, tighten
+from armlabd.arm.limits import Box, LimitError, Limits, tighten
 from armlabd.config import Config
 from armlabd.motion.settings import CoreSettings
 from armlabd.verdict import Code
@@ -18,7 +18,17 @@ class StartError(Exception):
 
 
 def limits_of(config: Config) -> Limits:
-    """The ceilings of the arm, tightened by [limits] and [[workspace.keep_out]]."""
+    """The ceilings of the arm, tightened by [limits] and [[workspace.keep_out]].
+
+    Raises StartError.
+    """
+    try:
+        return _tightened(config)
+    except LimitError as error:
+        raise StartError(f"The [limits] or [[workspace.keep_out]] do not fit: {error}") from error
+
+
+def _tightened(config: Config) -> Limits:
     own = config.limits
     boxes = tuple(Box(box.name, box.x, box.y, box.z) for box in config.workspace.keep_out)
     return tighten(

@@ -1,4 +1,4 @@
-"""The daemon's sight: one picture at a time, beside the loop, with a sentence where there is none."""
+"""The daemon's sight: one picture at a time, beside the loop, or a sentence why there is none."""
 
 from __future__ import annotations
 
