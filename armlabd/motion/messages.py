@@ -26,8 +26,8 @@ from typing import Any
 from armlabd.arm.joints import Pose
 from armlabd.verdict import Code
 
-MAX_LINE = 4_000_000  # bytes; a packed program of ten minutes is 3.9 MB
-MAX_POINTS = 60_000  # ten minutes at 100 Hz
+MAX_POINTS = 12_000  # two minutes at 100 Hz; taking in more would hold up a stop for over 2 ms
+MAX_LINE = 800_000  # bytes; such a program packed is 768 kB
 REQUESTS = (
     "hello",
     "lease",

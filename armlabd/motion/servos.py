@@ -27,7 +27,9 @@ CUTTING_BITS = 0x2C  # temperature, current, overload: the servo gives way (regi
 GENTLE_STEPS_PER_S = 150  # 13 deg/s while torque comes on
 FASTEST_STEPS_PER_S = 1024  # 90 deg/s: tracks 60 deg/s, and bounds any jump
 GENTLE_ACCELERATION = 20  # 176 deg/s2
-PROBE_S = 0.005  # a servo that fell silent is tried every cycle: it decides about the motion
+# A stop waits for the transaction under way, so none may take long: less patience than the bus has
+# by itself. A servo that fell silent is tried every cycle, because it decides about the motion.
+TIMING = Timing(patient_slack_s=0.008, drain_s=0.008, probe_s=0.005)
 FULL_ACCELERATION = 254  # the program is smooth already
 
 
@@ -48,7 +50,7 @@ class Servos:
         self.counters = counters or Counters()
         self.baud = baud
         self.master = Master(
-            transport, clock, timing=Timing(baud=baud, probe_s=PROBE_S), counters=self.counters
+            transport, clock, timing=TIMING._replace(baud=baud), counters=self.counters
         )
 
     def torque_off(self) -> None:

@@ -58,7 +58,7 @@ def test_case_03_a_stop_inside_a_long_wait_and_status_are_answered_at_once(
     arena.go(AWAY)
     pose = arena.core.conductor.goal
     assert pose is not None
-    number = arena.move(Program((pose,) * 60_000))
+    number = arena.move(Program((pose,) * 12_000))
     arena.until(lambda: arena.core.conductor.moving)
     arena.run(5.0)
     assert number not in arena.answers
