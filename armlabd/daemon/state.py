@@ -37,9 +37,10 @@ def prepare(folder: Path) -> Path:
             "Choose another with --state, or mend its owner."
         ) from error
     longest = len(os.fsencode(folder / "control.sock"))
-    if longest > SOCKET_LIMIT:
+    over = longest - SOCKET_LIMIT
+    if over > 0:
         raise StateError(
-            f"The state folder's path is {longest - SOCKET_LIMIT} bytes too long for a socket. "
+            f"The state folder's path is {over} byte{'s' * (over > 1)} too long for a socket. "
             "Choose a shorter one with --state."
         )
     return folder

@@ -1,0 +1,235 @@
+"""The state folder, the settings of a start, and the status that is told."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armlabd.arm.joints import HOME
+from armlabd.config import Config
+from armlabd.daemon.main import Options, _adjusted
+from armlabd.daemon.settings import StartError, calibration_text, core_settings, limits_of
+from armlabd.daemon.state import (
+    NOTE,
+    FolderLock,
+    StateError,
+    forget_note,
+    prepare,
+    state_folder,
+    write_note,
+)
+from armlabd.daemon.status import StatusBoard
+from armlabd.motion.messages import CoreState
+from armlabd.motion.settings import CoreSettings
+
+# --- the folder ---------------------------------------------------------------------------------
+
+
+def test_where_the_state_lies(monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("STATE_DIRECTORY", raising=False)
+    assert state_folder(None, False) == tmp_path / ".local/state/armlabd"
+    monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/armlabd:/var/lib/other")
+    assert state_folder(None, False) == Path("/var/lib/armlabd")
+    assert state_folder(None, True) == Path("/var/lib/armlabd/sim")
+    assert state_folder(Path("/x"), True) == Path("/x/sim")
+    monkeypatch.chdir(tmp_path)
+    assert state_folder(Path("here"), False) == tmp_path / "here"
+
+
+def test_a_new_folder_is_private(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "a" / "b")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {p.name for p in folder.iterdir()} == {"runs", "audit"}
+    assert prepare(folder) == folder
+
+
+def test_the_longest_path_is_inside_and_one_more_is_not(tmp_path: Path) -> None:
+    def folder_of(length: int) -> Path:
+        return tmp_path / ("x" * (length - len(str(tmp_path)) - 1))
+
+    longest = 107 - len("/control.sock")
+    prepare(folder_of(longest))
+    with pytest.raises(StateError, match=r"1 byte too long.*--state"):
+        prepare(folder_of(longest + 1))
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StateError, match=r"cannot be made: .*--state"):
+        prepare(tmp_path / "file" / "state")
+
+
+def test_a_second_daemon_is_refused_until_the_first_has_gone(tmp_path: Path) -> None:
+    first = FolderLock(tmp_path)
+    with pytest.raises(StateError, match="Another armlabd runs with the state folder"):
+        FolderLock(tmp_path)
+    first.release()
+    FolderLock(tmp_path).release()
+
+
+def test_a_lock_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "daemon.lock").mkdir()
+    with pytest.raises(StateError, match=r"daemon\.lock cannot be opened"):
+        FolderLock(tmp_path)
+
+
+def test_the_note_for_the_command_line_comes_and_goes(tmp_path: Path) -> None:
+    write_note(tmp_path, "http://127.0.0.1:8765", True)
+    note = json.loads((tmp_path / NOTE).read_text())
+    assert note == {"url": "http://127.0.0.1:8765", "pid": os.getpid(), "simulated": True}
+    forget_note(tmp_path)
+    forget_note(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+def config(**tables: Any) -> Config:
+    return Config.model_validate(tables)
+
+
+def test_a_virtual_camera_with_a_real_arm_ends_the_start() -> None:
+    with pytest.raises(StartError, match=r"virtual arm's camera.*--sim"):
+        _adjusted(config(camera={"source": "sim"}), Options(simulated=False))
+    assert (
+        _adjusted(config(camera={"source": "sim"}), Options(simulated=True)).camera.source == "sim"
+    )
+
+
+def test_a_virtual_arm_has_its_own_camera_unless_another_is_named() -> None:
+    assert _adjusted(config(), Options(simulated=True)).camera.source == "sim"
+    assert _adjusted(config(), Options(simulated=False)).camera.source == "none"
+    picture = config(camera={"source": "/a/picture.png"})
+    assert _adjusted(picture, Options(simulated=True)).camera.source == "/a/picture.png"
+
+
+def test_the_port_of_the_command_line_wins() -> None:
+    assert _adjusted(config(http={"port": 1}), Options(port=0)).http.port == 0
+    assert _adjusted(config(http={"port": 1}), Options()).http.port == 1
+
+
+def test_the_core_is_told_the_settings_within_the_limits(tmp_path: Path) -> None:
+    own = config(
+        limits={"speed_dps": 20.0, "floor_m": 0.02},
+        motion={"exit": "hold", "speed_dps": 45.0},
+        stop={"action": "hold", "button": {"required": True}},
+        workspace={"keep_out": ({"name": "lamp", "x": (0.2, 0.3), "y": (0.0, 0.1)},)},
+    )
+    told = core_settings(own, tmp_path, port="auto", calibration=None, simulated=False)
+    assert (told.speed_dps, told.exit, told.stop_action) == (20.0, "hold", "hold")
+    assert told.button_required
+    assert told.calibration is None
+    assert CoreSettings.from_json(told.to_json()).digest() == told.digest()
+    limits = limits_of(own)
+    assert (limits.speed_dps, limits.floor_m) == (20.0, 0.02)
+    assert [box.name for box in limits.keep_out] == ["lamp"]
+
+
+@pytest.mark.parametrize(
+    "travel", [(-200.0, 110.0), (50.0, 50.0), (60.0, -60.0)], ids=["wider", "empty", "turned"]
+)
+def test_travel_that_does_not_fit_ends_the_start_with_a_sentence(travel: Any) -> None:
+    with pytest.raises(StartError, match="shoulder_pan"):
+        limits_of(config(limits={"shoulder_pan_deg": travel}))
+
+
+def test_a_calibration_is_read_from_where_the_settings_say(tmp_path: Path) -> None:
+    from armlabd.sim.calibration import calibration_json
+
+    assert calibration_text(config(), tmp_path) is None
+    (tmp_path / "calibration.json").write_text(calibration_json())
+    assert calibration_text(config(), tmp_path) == calibration_json()
+    other = tmp_path / "other.json"
+    with pytest.raises(StartError, match=r"other\.json cannot be read"):
+        calibration_text(config(arm={"calibration": str(other)}), tmp_path)
+    other.write_text("{}")
+    with pytest.raises(StartError, match=r"other\.json cannot be used"):
+        calibration_text(config(arm={"calibration": str(other)}), tmp_path)
+
+
+# --- the status ---------------------------------------------------------------------------------
+
+
+class Part:
+    """Any room that the board asks: attributes as given."""
+
+    def __init__(self, **own: Any) -> None:
+        self.__dict__.update(own)
+
+
+def board(state: CoreState | None, required: bool = False, run: Any = None) -> dict[str, Any]:
+    settings = config(stop={"button": {"required": required}})
+    client, core = Part(snapshot=state), Part(pid=7, losses=0)
+    eye = Part(status=lambda: {"state": "ready", "next": ""})
+    runs = Part(active=run, planner=Part(name="rules"))
+    parts: Any = (settings, client, core, eye, runs)
+    return StatusBoard(*parts, simulated=True).read()
+
+
+def test_without_a_core_everything_counts_as_stopped() -> None:
+    status = board(None)
+    assert status["stopped"] is True
+    assert status["stop"]["cause"] == "core_lost"
+    assert (status["stop"]["written"], status["stop"]["confirmed"]) == (False, 0)
+    assert status["arm"]["connected"] is False
+    assert "Wait" in status["arm"]["next"]
+
+
+def test_a_stop_is_told_with_its_cause_and_the_arm_is_read_meanwhile() -> None:
+    stop = {"cause": "stop", "sentence": "Stopped by laptop.", "written": True, "confirmed": 6}
+    status = board(CoreState(stopped=True, stop=stop, connected=True, pose=HOME, state="limp"))
+    assert status["stop"] == stop
+    assert status["arm"]["joints_deg"]["shoulder_lift"] == -90.0
+    assert list(status["arm"]["joints_deg"]) == [
+        "shoulder_pan",
+        "shoulder_lift",
+        "elbow_flex",
+        "wrist_flex",
+        "wrist_roll",
+    ]
+
+
+def test_a_free_arm_shows_no_stop_and_its_run() -> None:
+    run = Part(id="run-000003", state="waiting")
+    status = board(CoreState(stopped=False, connected=True, pose=None), run=run)
+    assert (status["stopped"], status["stop"]) == (False, None)
+    assert status["arm"]["joints_deg"] is None
+    assert status["run"] == {"id": "run-000003", "state": "waiting"}
+    assert status["simulated"] is True
+    json.dumps(status)
+
+
+@pytest.mark.parametrize(("required", "state"), [(False, "no physical stop"), (True, "no reader")])
+def test_the_button_is_told_truthfully_with_what_to_do(required: bool, state: str) -> None:
+    button = board(CoreState(), required)["button"]
+    assert button["state"] == state
+    assert button["next"]
+
+
+def test_every_part_says_what_to_do_next() -> None:
+    status = board(CoreState(state="absent", next="Connect the arm."))
+    for part in ("arm", "camera", "planner", "button"):
+        assert {"state", "next"} <= set(status[part])
+
+
+# --- the house ----------------------------------------------------------------------------------
+
+
+def test_the_first_start_makes_keys_and_keeps_the_operators_for_this_user(tmp_path: Path) -> None:
+    from armlabd.daemon.house import OPERATOR_KEY_FILE, first_keys
+    from armlabd.gate.roles import KeyRing, Role
+
+    ring = KeyRing(tmp_path / "keys.json", {})
+    made = {key.role: key.text for key in first_keys(ring, tmp_path)}
+    path = tmp_path / OPERATOR_KEY_FILE
+    assert path.read_text().strip() == made[Role.OPERATOR]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert set(made) == {Role.OPERATOR, Role.AGENT}
+    assert first_keys(ring, tmp_path) == ()
+    assert path.read_text().strip() == made[Role.OPERATOR]
