@@ -159,9 +159,10 @@ class Core:
         if self.latch.stopped:
             if self.link.reading or self.cycles.ticks % TORQUE_LOOK_TICKS == 0:
                 self._seen(self.lane.enforce(servos))
+                self.between()
         elif (goal := self.conductor.next_goal()) is not None:
             self.conductor.send(goal)
-        self.between()
+            self.between()
         if self.link.reading and self.link.servos is servos:
             self._read()
 

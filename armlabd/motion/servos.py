@@ -14,7 +14,14 @@ from armlabd.bus.counters import Counters
 from armlabd.bus.errors import NoAnswer
 from armlabd.bus.master import Master
 from armlabd.bus.port import Transport
-from armlabd.bus.registers import REGISTERS, Feedback, error_names
+from armlabd.bus.registers import (
+    BLOCK_ADDRESS,
+    BLOCK_BYTES,
+    REGISTERS,
+    Feedback,
+    decode_block,
+    error_names,
+)
 from armlabd.bus.wire import Timing
 from armlabd.clock import Clock
 
@@ -76,8 +83,8 @@ class Servos:
 
     def feedback(self, *, retries: int = 0) -> dict[int, tuple[Feedback, float]]:
         """Position to current, and when it was asked, of the servos that answer."""
-        block = self.master.read_block(SERVO_IDS, retries=retries)
-        return {id: (found.feedback, found.at_s) for id, found in block.servos.items()}
+        found = self.master.sync_read(SERVO_IDS, BLOCK_ADDRESS, BLOCK_BYTES, retries=retries)
+        return {id: (decode_block(seen.data), seen.at_s) for id, seen in found.items()}
 
     def write_goals(self, counts: Sequence[int], ids: Sequence[int] = SERVO_IDS) -> None:
         """Goals in joint order, one frame, nobody answers."""

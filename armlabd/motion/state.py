@@ -32,7 +32,7 @@ def quick_state(core: Core) -> dict[str, Any]:
         "moving": job is not None,
         "holding": conductor.grip.holding,
         "grip_percent": None if pose is None else round(pose.grip, 2),
-        "calibrated": link.calibration is not None,
+        "calibrated": link.calibration is not None and link.state != "calibration_differs",
         "button": core.button.state,
         "lease": core.lease.alive(now_s),
         "run": None if job is None else job.run,

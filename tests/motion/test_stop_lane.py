@@ -14,6 +14,7 @@ from armlabd.arm.path import Program, grip_move, still
 from armlabd.bus.errors import PortError
 from armlabd.bus.master import torque_off_frame
 from armlabd.motion.disk import Ticket
+from armlabd.sim.inprocess import InProcessTransport
 
 AWAY = Pose(40.0, -70.0, 60.0, 60.0, 20.0, 50.0)
 Make = Callable[..., Arena]
@@ -369,3 +370,23 @@ def test_the_virtual_port_error_is_the_real_one(arena: Arena) -> None:
     arena.port_there = False
     with pytest.raises(PortError):
         arena.open()
+
+
+def test_a_broadcast_that_was_lost_on_the_wire_is_repeated_servo_by_servo(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arena.go(AWAY)
+    write = InProcessTransport.write
+    lost: list[bytes] = []
+
+    def lossy(transport: InProcessTransport, data: bytes) -> None:
+        if data == torque_off_frame() and not lost:
+            lost.append(data)
+        else:
+            write(transport, data)
+
+    monkeypatch.setattr(InProcessTransport, "write", lossy)
+    result = arena.now("stop")
+    assert lost
+    assert (result["written"], result["confirmed"]) == (True, 6)
+    assert not any(arena.torque)
