@@ -98,12 +98,12 @@ class _Seen:
             say("checks of the whole plan, before anything moves")
             for text, style in check_lines(run["checks"]):
                 say(text, style)
+        if run["state"] not in (self.state, "ended"):  # of the end the last line tells
+            self.state = run["state"]
+            say(f"{run['id']}: {self.state}")
         for row in run["steps"][self.steps :]:
             say(*step_line(row))
         self.steps = len(run["steps"])
-        if run["state"] != self.state:
-            self.state = run["state"]
-            say(f"{run['id']}: {self.state}")
         question = run["question"]
         if question is not None and question["id"] != self.question:
             self.question = question["id"]

@@ -39,7 +39,8 @@ class Handlers:
 
     async def stop(self, asked: Asked) -> web.Response:
         """Stop the arm: always 200; the body tells what was written and confirmed."""
-        verdict = await self._house.session.stop(asked.caller, "http")
+        cause = f"asked by the key {asked.caller.name!r} over HTTP"
+        verdict = await self._house.session.stop(asked.caller, cause)
         self._house.runs.notify_stop()
         return json_answer({"ok": verdict.ok, "message": verdict.sentence, **verdict.data})
 
