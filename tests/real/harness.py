@@ -165,6 +165,14 @@ class RealArm:
         frames = self.frames()
         return int(frames[-1]["seq"]) if frames else 0
 
+    def story(self, run_id: str) -> str:
+        """Everything known of a run, for the message of a failed test."""
+        lines = []
+        with contextlib.suppress(OSError):
+            lines = (self.state / "runs" / run_id / "trace.jsonl").read_text().splitlines()
+        shown = [line[:700] for line in lines[-40:]]
+        return "\n".join(["", *shown, str(self.world("state")), self.log()[-3000:]])
+
     def audit(self) -> list[dict[str, Any]]:
         path = self.state / "audit" / "audit.jsonl"
         rows = []

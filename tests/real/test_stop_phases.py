@@ -29,6 +29,10 @@ def steps_done(run: dict[str, Any]) -> int:
     return len([row for row in run["steps"] if row["event"] == "step"])
 
 
+def far_enough(run: dict[str, Any], done: int) -> bool:
+    return steps_done(run) >= done or run["state"] in ("ended", "waiting")
+
+
 def stop_and_prove(arm: RealArm, since: int) -> None:
     """Stop; six of six; no goal and no torque-on after the first torque-off; latched."""
     answer = arm.agent.request("POST", "/call/stop", {})
@@ -60,12 +64,10 @@ def stop_when(arm: RealArm, done: int) -> None:
     arm.world("reset", blocks=[BLOCK])
     since = arm.last_seq()
     run_id = arm.goal(GOAL)
-    wait_until(
-        lambda: steps_done(arm.run(run_id)) >= done or arm.run(run_id)["state"] == "ended",
-        f"{done} steps done",
-        180.0,
+    run = wait_until(
+        lambda: (r := arm.run(run_id)) and (far_enough(r, done)) and r, f"{done} steps", 180.0
     )
-    assert arm.run(run_id)["state"] == "executing", arm.run(run_id)
+    assert run["state"] == "executing", arm.story(run_id)
     time.sleep(0.15)
     stop_and_prove(arm, since)
     run = arm.wait_run(run_id)
