@@ -24,6 +24,7 @@ from armlabd.arm.limits import CEILINGS, LimitError, Limits
 from armlabd.bus.errors import PortLost
 from armlabd.bus.port import Transport
 from armlabd.clock import Clock
+from armlabd.motion.attentive import AttentiveTransport
 from armlabd.motion.bringup import Link
 from armlabd.motion.button import Button, LineSource
 from armlabd.motion.conductor import LOST_CYCLES, Conductor
@@ -52,8 +53,11 @@ UNLEASED = "The daemon fell silent; the arm came to rest and holds."
 
 
 class Core:
-    """One arm. `publish`, when set, is given the state every `push_s`; `between` is called while
-    the tick has no transaction open, so that a stop need not wait for the rest of the tick."""
+    """One arm. `publish`, when set, is given the state every `push_s`.
+
+    `between` is called while the tick has no transaction open, so that a stop need not wait for the
+    rest of the tick; `wanted` tells whether a request waits, and ends the wait for a late answer.
+    """
 
     def __init__(
         self,
@@ -86,8 +90,14 @@ class Core:
         self.lease = Lease(settings.lease_s, settings.orphan_s, now_s)
         self.cycles = Cycles(settings.period_s, now_s)
         self.measured = Measured()
+        self.wanted: Callable[[], bool] = _never
         self.link = Link(
-            open_transport, clock, settings.baud, self._calibration(), _limits(settings), self.note
+            lambda: AttentiveTransport(open_transport(), clock, lambda: self.wanted()),
+            clock,
+            settings.baud,
+            self._calibration(),
+            _limits(settings),
+            self.note,
         )
         self.conductor = Conductor(
             settings, clock, self.link, self.marks, self.measured, self._may_move
@@ -176,7 +186,7 @@ class Core:
         if self.latch.stopped or self.link.servos is None:
             return
         self.conductor.keep_grip_limit()
-        if self.cycles.ticks % TORQUE_LOOK_TICKS == 0:
+        if self.cycles.ticks % TORQUE_LOOK_TICKS == 0 and not self.measured.misses:
             self._seen(servos.held())
 
     def _seen(self, held: Mapping[int, Any]) -> None:
@@ -331,6 +341,10 @@ def _limits(settings: CoreSettings) -> Limits:
         return Limits.from_dict(settings.limits)
     except LimitError as error:
         raise SettingsError(error.sentence) from None
+
+
+def _never() -> bool:
+    return False
 
 
 def _nothing() -> None:

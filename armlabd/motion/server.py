@@ -94,6 +94,7 @@ class Server:
         self._listener = _listen(self.path)
         core.publish = self._publish
         core.between = lambda: self.poll(0.0)
+        core.wanted = self._wanted
 
     def run(self) -> None:
         """The loop."""
@@ -128,6 +129,10 @@ class Server:
         for peer, message in came:
             self.core.handle(message, self._reply_to(peer, message), peer, received_s)
         self._sweep()
+
+    def _wanted(self) -> bool:
+        """True when a peer has said something that is not yet read."""
+        return bool(self.peers) and bool(select.select(list(self.peers), [], [], 0.0)[0])
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):

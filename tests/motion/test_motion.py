@@ -16,6 +16,7 @@ from armlabd.arm.path import Program, grip_move, pack, still
 from armlabd.arm.program import DT_S
 from armlabd.motion.guard import violation
 from armlabd.motion.requests import PackedPoints
+from armlabd.sim.inprocess import InProcessTransport
 from armlabd.sim.world import Block, World
 
 AWAY = Pose(40.0, -70.0, 60.0, 60.0, 20.0, 50.0)
@@ -85,6 +86,43 @@ def test_case_22_torque_on_pins_the_goals_to_where_a_hand_has_put_the_arm(arena:
     ]
     order = [written.index(register) for register in (b"\x2e", b"\x2a", b"\x28")]
     assert order == sorted(order), "low speed, then goal := present, then torque"
+
+
+def test_a_pin_that_was_lost_on_the_wire_is_written_again_before_torque_comes_on(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = InProcessTransport.write
+    lost: list[bytes] = []
+
+    def lossy(transport: InProcessTransport, data: bytes) -> None:
+        if data[4:7] == b"\x83\x2a\x02" and not lost:
+            lost.append(data)
+        else:
+            write(transport, data)
+
+    monkeypatch.setattr(InProcessTransport, "write", lossy)
+    for servo in arena.arm.servos:
+        servo.write(42, b"\x00\x08")  # an old goal, far away
+    number = arena.move(arena.program(AWAY))
+    arena.until(lambda: any(arena.torque))
+    place = arena.pose
+    arena.run(0.05)
+    assert lost
+    assert near(arena.pose, place, 3.0)
+    assert arena.answer(number)["code"] == "ok"
+
+
+def test_an_arm_that_is_being_moved_by_hand_is_not_switched_on(arena: Arena) -> None:
+    number = arena.move(arena.program(AWAY))
+    pan = 0.0
+    while number not in arena.answers:
+        pan += 3.0
+        arena.arm.servos[0].motor.place(arena.arm.servos[0].motor.position + 40.0)
+        arena.core.work()
+        if not arena.core.has_work:
+            arena.step()
+    assert arena.answers[number]["code"] in ("no_arm", "old_state")
+    assert not arena.core.conductor.moving
 
 
 def test_repeated_small_motions_do_not_walk_down_with_the_sag(arena: Arena) -> None:

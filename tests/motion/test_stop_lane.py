@@ -390,3 +390,25 @@ def test_a_broadcast_that_was_lost_on_the_wire_is_repeated_servo_by_servo(
     assert lost
     assert (result["written"], result["confirmed"]) == (True, 6)
     assert not any(arena.torque)
+
+
+def test_a_stop_need_not_wait_for_a_servo_that_is_late(arena: Arena) -> None:
+    arena.go(AWAY)
+    arena.until(lambda: arena.core.cycles.ticks % 10 == 3)  # no look at the torque soon
+    arena.arm.bus.faults.muted.add(6)
+    asked_s: list[float] = []
+
+    def wanted() -> bool:
+        asked_s.append(arena.clock.monotonic())
+        return True
+
+    arena.core.wanted = wanted
+    before_s = arena.core.cycles.due_s
+    arena.step()
+    assert asked_s[0] - before_s < 0.005
+    assert arena.clock.monotonic() - before_s < 0.005, "a full wait is 7 ms"
+    assert arena.core.measured.misses == 1
+    arena.core.wanted = lambda: False
+    before_s = arena.core.cycles.due_s
+    arena.step()
+    assert arena.clock.monotonic() - before_s > 0.005

@@ -1,0 +1,45 @@
+"""A transport that gives up waiting for a slow answer as soon as somebody wants something.
+
+A healthy block of answers is there after 1.5 ms. Waiting longer is for servos that are silent or
+late, and a stop must not wait with it: the read then ends as if nothing had come, which the bus
+counts as a miss and recovers from. A torque-off that meets a late answer on the wire is lost with
+it, and repeated, because every stop is read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from armlabd.bus.port import Transport
+from armlabd.clock import Clock
+
+HEALTHY_S = 0.002  # two USB frames; what is not there by then is late
+
+
+class AttentiveTransport:
+    """`transport` with `wanted` asked, cheaply, whenever an answer is late."""
+
+    def __init__(self, transport: Transport, clock: Clock, wanted: Callable[[], bool]) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._wanted = wanted
+
+    def read(self, deadline_s: float) -> bytes:
+        """What is there; waits until `deadline_s`, or less when somebody wants something."""
+        while True:
+            until_s = min(deadline_s, self._clock.monotonic() + HEALTHY_S)
+            data = self._transport.read(until_s)
+            if data or until_s >= deadline_s or self._wanted():
+                return data
+
+    def write(self, data: bytes) -> None:
+        """Send all of `data`."""
+        self._transport.write(data)
+
+    def discard_input(self) -> int:
+        """Drop what has arrived."""
+        return self._transport.discard_input()
+
+    def close(self) -> None:
+        """Give the port back."""
+        self._transport.close()
