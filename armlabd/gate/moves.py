@@ -137,10 +137,32 @@ def _move_to_pose(start: Pose, args: Mapping[str, float], settings: MoveSettings
     try:
         return (Leg(straight(start, target, speed, settings.limits), note="straight"),)
     except NoWay:
-        if here[2] < CLEAR_Z_M - HEIGHT_EDGE_M:  # low down nothing but the straight line will do
+        if here[2] >= CLEAR_Z_M - HEIGHT_EDGE_M:
+            return _around(start, goal, speed, settings)
+        lift = _lift_first(start, settings)  # low down, another way would drag things along
+        if not lift:
             raise
-    programs = around(start, goal, speed, settings.limits)
-    return tuple(Leg(program, note="around") for program in programs)
+    top = lift[-1].end
+    try:
+        return (*lift, Leg(straight(top, target, speed, settings.limits), note="straight"))
+    except NoWay:
+        return (*lift, *_around(top, goal._replace(grip=top.grip), speed, settings))
+
+
+def _around(start: Pose, goal: Pose, speed: float, settings: MoveSettings) -> Legs:
+    return tuple(
+        Leg(program, note="around") for program in around(start, goal, speed, settings.limits)
+    )
+
+
+def _lift_first(start: Pose, settings: MoveSettings) -> Legs:
+    """Straight up until clear of the table; nothing when reach does not allow that."""
+    try:
+        lift = _lift(start, {}, settings)
+    except NoWay:
+        return ()
+    clear = bool(lift) and forward(lift[-1].end).grasp[2] >= CLEAR_Z_M - HEIGHT_EDGE_M
+    return lift if clear else ()
 
 
 def _is_over(pose: Pose, x: float, y: float) -> bool:

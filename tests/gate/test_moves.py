@@ -158,14 +158,34 @@ def test_a_joint_move_that_sinks_between_two_high_ends_is_no_way_around() -> Non
     assert "sinks" in caught.value.verdict.sentence
 
 
-def test_a_keep_out_box_on_the_straight_line_is_refused_low_down() -> None:
+def test_low_down_a_keep_out_box_on_the_straight_line_is_gone_around_after_a_lift() -> None:
     box = Box("the cup", (0.17, 0.21), (-0.02, 0.02), (0.0, 0.10))
-    guarded = MoveSettings.of(Config(), tighten(keep_out=[box]))
-    start = at(0.19, 0.12, 0.03)
-    found = plan("move_to_pose", start, use=guarded, x=0.19, y=-0.12, z=0.03)
+    use = MoveSettings.of(Config(), tighten(keep_out=[box]))
+    found = plan("move_to_pose", at(0.19, 0.12, 0.03), use=use, x=0.19, y=-0.12, z=0.03)
+    assert not isinstance(found, Verdict)
+    assert [leg.note for leg in found] == ["lift", "around"]
+    start = forward(found[0].program.points[0]).grasp
+    for point in found[0].program.points:
+        grasp = forward(point).grasp
+        assert abs(grasp[0] - start[0]) + abs(grasp[1] - start[1]) < 0.001, "straight up"
+    for leg in found:
+        assert check_program(leg.program, use.limits, leg.program.points[0]) is None
+
+
+def test_low_down_a_wall_that_nothing_goes_around_is_refused() -> None:
+    box = Box("the wall", (0.0, 0.5), (-0.02, 0.02), (0.0, 0.5))
+    use = MoveSettings.of(Config(), tighten(keep_out=[box]))
+    found = plan("move_to_pose", at(0.19, 0.12, 0.03), use=use, x=0.19, y=-0.12, z=0.03)
     assert isinstance(found, Verdict)
     assert found.code is Code.PATH_BLOCKED
-    assert "the cup" in found.sentence
+    assert "the wall" in found.sentence
+
+
+def test_a_hand_low_beside_the_base_lifts_before_it_swings_over_the_table() -> None:
+    sunk = Pose(97.4, -88.5, 81.0, 66.7, 0.0, 50.0)  # a limp arm, sunk from the view pose
+    found = plan("move_to_pose", sunk, x=0.22, y=0.09, z=0.07)
+    assert not isinstance(found, Verdict)
+    assert [leg.note for leg in found] == ["lift", "around"]
 
 
 @pytest.mark.parametrize("holding", [False, True])
