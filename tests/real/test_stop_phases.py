@@ -26,11 +26,13 @@ PHASES = {
 
 
 def steps_done(run: dict[str, Any]) -> int:
-    return len([row for row in run["steps"] if row["event"] == "step"])
+    done = [row["step"] for row in run["steps"] if row["event"] == "step" and row["ok"]]
+    return max(done, default=0)
 
 
 def far_enough(run: dict[str, Any], done: int) -> bool:
-    return steps_done(run) >= done or run["state"] in ("ended", "waiting")
+    moving = run["state"] == "executing" and steps_done(run) >= done
+    return moving or run["state"] in ("ended", "waiting")
 
 
 def stop_and_prove(arm: RealArm, since: int) -> None:
