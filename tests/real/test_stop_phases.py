@@ -62,8 +62,14 @@ def clear_and_prove(arm: RealArm) -> None:
     assert kinds <= {"torque_off"}, "clearing sends no goal and no torque-on"
 
 
-def stop_when(arm: RealArm, done: int) -> None:
+def fresh_table(arm: RealArm) -> None:
+    """The limp arm comes back inside and home; then the block is put where it was."""
+    assert arm.call("go_home").ok
     arm.world("reset", blocks=[BLOCK])
+
+
+def stop_when(arm: RealArm, done: int) -> None:
+    fresh_table(arm)
     since = arm.last_seq()
     run_id = arm.goal(GOAL)
     run = wait_until(
@@ -84,7 +90,7 @@ def test_stop_while_moving(shared: RealArm, phase: str) -> None:
 
 @pytest.mark.parametrize("state", ["perceiving", "planning"])
 def test_stop_before_the_plan_runs(shared: RealArm, state: str) -> None:
-    shared.world("reset", blocks=[BLOCK])
+    fresh_table(shared)
     run_id = shared.goal(GOAL)
     if state == "planning":
         wait_until(lambda: shared.run(run_id)["state"] != "perceiving", "seen")
@@ -120,7 +126,7 @@ def test_a_goal_that_means_stop_is_the_stop_lane(shared: RealArm) -> None:
 
 
 def test_after_all_these_stops_the_same_processes_do_the_job(shared: RealArm) -> None:
-    shared.world("reset", blocks=[BLOCK])
+    fresh_table(shared)
     run = shared.wait_run(shared.goal(GOAL))
     assert run["result"] == "done", run
     assert shared.world("state")["in_bin"] == ["red block"]
