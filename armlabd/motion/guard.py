@@ -179,7 +179,7 @@ def check_in_slices(
     standing = violation(start, limits)
     depths = _check_depths(0, points[0], standing, limits, noise=True)
     if isinstance(depths, Fault):
-        return depths
+        return _has_sunk(depths) if standing else depths
     before = now = points[0]
     for number in range(len(points) + 1):
         after = points[number + 1] if number + 1 < len(points) else now
@@ -216,6 +216,15 @@ def _check_start(first: Pose, start: Pose) -> Fault | None:
                 allowed,
             )
     return None
+
+
+def _has_sunk(fault: Fault) -> Fault:
+    """A limp arm that is still sinking: a plan from a moment ago starts deeper, or elsewhere."""
+    sentence = (
+        f"The arm is outside a limit ({fault.limit}) and has moved since this was planned. Let it "
+        "come to rest and plan again from where it is."
+    )
+    return fault._replace(code=Code.OLD_STATE, sentence=sentence)
 
 
 def _check_numbers(number: int, pose: Pose) -> Fault | None:

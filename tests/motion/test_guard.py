@@ -278,6 +278,14 @@ def test_an_arm_that_rests_outside_by_sag_alone_is_not_slowed_down() -> None:
     assert check_program(ramp(0.6, 20, 0, far), FREE, far) is not None
 
 
+def test_a_plan_of_an_arm_that_has_sunk_meanwhile_is_old() -> None:
+    sunk = LOW._replace(lift=LOW.lift + 1.0)
+    fault = check_program(lift(60, start=sunk), CEILINGS, LOW)
+    assert fault is not None
+    assert fault.code is Code.OLD_STATE
+    assert "has moved" in fault.sentence
+
+
 def test_from_inside_no_program_begins_outside() -> None:
     inside = HOME._replace(lift=-99.5)
     fault = check_program(still(HOME._replace(lift=-100.5)), FREE, inside)

@@ -15,6 +15,7 @@ from armlabd.arm.kinematics import forward
 from armlabd.arm.path import Program, grip_move, pack, still
 from armlabd.arm.program import DT_S
 from armlabd.motion.guard import violation
+from armlabd.motion.job import Job
 from armlabd.motion.requests import PackedPoints
 from armlabd.sim.inprocess import InProcessTransport
 from armlabd.sim.world import Block, World
@@ -230,6 +231,41 @@ def test_a_program_with_one_point_below_the_floor_is_refused_whole_naming_it(
     assert 0 < facts["point"] < len(program.points)
     assert violation(program.points[facts["point"]], arena.core.link.limits)
     assert not violation(program.points[facts["point"] - 1], arena.core.link.limits)
+
+
+def test_no_goal_leaves_that_the_last_look_refuses_even_if_the_check_was_passed_by(
+    arena: Arena,
+) -> None:
+    """As after a bug in whatever makes programs: the guard's second look is on its own."""
+    arena.go(AWAY)
+    wild = (AWAY, AWAY._replace(pan=AWAY.pan + 5.0), AWAY._replace(pan=AWAY.pan + 10.0))
+
+    def unchecked() -> Any:
+        yield
+        return wild
+
+    answers: list[dict[str, Any]] = []
+    before = len(arena.frames)
+    arena.core.conductor.start(Job("move", unchecked(), answers.append))
+    arena.run(1.0)
+    assert answers[0]["code"] == "too_fast"
+    assert all(abs(g[1] - arena.core.conductor.goal_counts[0]) < 10 for _, g in arena.goals(before))
+
+
+def test_an_arm_that_was_pushed_between_plan_and_torque_does_not_jump(make: Make) -> None:
+    from test_stop_lane import HeldDisk
+
+    disk = HeldDisk()
+    arena = make(disk=disk).ready()
+    disk.slow = True
+    number = arena.move(arena.program(AWAY))
+    arena.run(0.1)
+    pushed = START._replace(pan=6.0)
+    arena.arm.put(pushed[:5], 50.0)
+    disk.slow = False
+    disk.go_on()
+    assert arena.answer(number)["code"] == "old_state"
+    assert abs(arena.pose.pan - 6.0) < 1.0
 
 
 # --- ending otherwise -------------------------------------------------------------------------
