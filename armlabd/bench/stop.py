@@ -148,12 +148,13 @@ def _note_refused(bench: _Bench, found: Stops) -> None:
 
 
 def _figures(found: Stops, bar: Bar | None) -> list[Figure]:
-    """The figures of a series of stops; one without a single frame has none but that."""
-    unseen = bars.STOPS_WITHOUT_FRAME
-    made = [Figure.of("stops without a torque-off frame", "", [found.unseen], unseen)]
+    """The figures of a series of stops; one in which every stop failed has none but that."""
+    name = "stops neither seen at the bus nor confirmed"
+    made = [Figure.of(name, "", [found.failed], bars.STOPS_FAILED)]
     if found.frame_ms:
         name = "event to last byte of the torque-off frame"
-        made.insert(0, Figure.of(name, "ms", found.frame_ms, bar, "p99"))
+        lost = f"{found.unseen} frames lost on the wire, repeated" if found.unseen else ""
+        made.insert(0, Figure.of(name, "ms", found.frame_ms, bar, "p99", lost))
     if found.confirmed_ms:
         note = f"{found.unconfirmed} of {found.asked} answers had fewer" if found.asked else ""
         name = "event to torque-off confirmed by six"

@@ -42,12 +42,17 @@ class Timed(Protocol):
 
 @dataclass
 class Stops:
-    """A series: milliseconds from the event to the last byte of the frame, and to the answer."""
+    """A series: milliseconds from the event to the last byte of the frame, and to the answer.
+
+    A frame that collides on the wire with an answer is lost and gets no stamp. Such a stop counts
+    with the time at which all six had confirmed, which is later than any frame that did it.
+    """
 
     asked: int = 0
     frame_ms: list[float] = field(default_factory=list)
     confirmed_ms: list[float] = field(default_factory=list)  # answers with six of six
-    unseen: int = 0  # stops without a torque-off frame at the bus
+    unseen: int = 0  # stops whose torque-off frame was lost on the wire
+    failed: int = 0  # stops neither seen at the bus nor confirmed
     unconfirmed: int = 0  # answers with fewer than six; the core goes on repeating
     refused: int = 0  # motions in between that were refused and asked for again
 
@@ -56,14 +61,17 @@ class Stops:
         stamps = [int(f["t_ns"]) for f in frames if f["kind"] == "torque_off" and f["broadcast"]]
         for answer, stamp in zip(answers, match([a.sent_ns for a in answers], stamps), strict=True):
             self.asked += 1
-            if stamp is None:
-                self.unseen += 1
-            else:
+            confirmed = answer.body.get("confirmed") == ALL
+            self.unseen += stamp is None
+            self.unconfirmed += not confirmed
+            self.failed += stamp is None and not confirmed
+            done_ms = (answer.answered_ns - answer.sent_ns) / NS_PER_MS
+            if confirmed:
+                self.confirmed_ms.append(done_ms)
+            if stamp is not None:
                 self.frame_ms.append((stamp - answer.sent_ns) / NS_PER_MS)
-            if answer.body.get("confirmed") == ALL:
-                self.confirmed_ms.append((answer.answered_ns - answer.sent_ns) / NS_PER_MS)
-            else:
-                self.unconfirmed += 1
+            elif confirmed:
+                self.frame_ms.append(done_ms)
 
 
 def match(sent: Sequence[int], stamps: Sequence[int]) -> list[int | None]:

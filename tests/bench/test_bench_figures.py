@@ -141,7 +141,7 @@ def test_a_figure_in_json_has_all_of_the_spread_and_the_verdict() -> None:
         (bars.CYCLE_JITTER_MS, 1.0, "missed"),
         (bars.CYCLE_CPU_PERCENT, 3.0, "missed"),
         (bars.CYCLE_CPU_RATIO, 1.5, "held"),
-        (bars.STOPS_WITHOUT_FRAME, 0.0, "held"),
+        (bars.STOPS_FAILED, 0.0, "held"),
     ],
 )
 def test_the_bars_are_those_of_the_design(bar: Bar, limit: float, at_the_limit: str) -> None:

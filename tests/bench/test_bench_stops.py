@@ -55,21 +55,39 @@ def test_no_frame_is_counted_for_two_stops_and_none_before_its_stop(
         assert stamp == (between[0] if between else None)
 
 
-def test_only_a_broadcast_torque_off_counts_as_the_frame_of_a_stop() -> None:
+@pytest.mark.parametrize(
+    "other", [frame(11, "goal"), frame(11, "torque_on"), frame(11, broadcast=False)]
+)
+def test_only_a_broadcast_torque_off_counts_as_the_frame_of_a_stop(other: dict[str, Any]) -> None:
     stops = Stops()
-    frames = [frame(11, "goal"), frame(12, "torque_on"), frame(13, broadcast=False)]
-    stops.add([Told({"confirmed": 6}, 10, 20)], frames)
-    assert (stops.asked, stops.unseen, stops.frame_ms) == (1, 1, [])
-    stops.add([Told({"confirmed": 6}, 30, 40)], [frame(35)])
-    assert (stops.asked, stops.unseen, stops.frame_ms) == (2, 1, [5e-6])
+    stops.add([Told({"confirmed": 6}, 10, 40)], [other])
+    assert (stops.asked, stops.unseen) == (1, 1)
+    stops.add([Told({"confirmed": 6}, 50, 90)], [frame(55)])
+    assert (stops.asked, stops.unseen) == (2, 1)
+    assert stops.frame_ms[1] == 5e-6
 
 
-@pytest.mark.parametrize(("confirmed", "counted"), [(5, 0), (6, 1), (None, 0)])
-def test_only_answers_confirmed_by_six_are_timed_as_confirmed(
-    confirmed: int | None, counted: int
+@pytest.mark.parametrize(
+    ("confirmed", "seen", "frame_ms", "confirmed_ms", "failed"),
+    [
+        (6, True, [1.0], [3.0], 0),
+        (5, True, [1.0], [], 0),
+        (None, True, [1.0], [], 0),
+        (6, False, [3.0], [3.0], 0),  # the frame was lost: counted when all had confirmed
+        (5, False, [], [], 1),
+    ],
+)
+def test_a_stop_is_timed_by_its_frame_and_by_its_confirmation(
+    confirmed: int | None,
+    seen: bool,
+    frame_ms: list[float],
+    confirmed_ms: list[float],
+    failed: int,
 ) -> None:
     stops = Stops()
-    stops.add([Told({"confirmed": confirmed}, 0, 3_000_000)], [frame(1_000_000)])
-    assert stops.frame_ms == [1.0]
-    assert stops.confirmed_ms == [3.0] * counted
-    assert stops.unconfirmed == 1 - counted
+    answer = Told({"confirmed": confirmed}, 0, 3_000_000)
+    stops.add([answer], [frame(1_000_000)] if seen else [])
+    assert (stops.frame_ms, stops.confirmed_ms) == (frame_ms, confirmed_ms)
+    assert stops.unconfirmed == (confirmed != 6)
+    assert stops.unseen == (not seen)
+    assert stops.failed == failed
