@@ -31,6 +31,9 @@ from armlabd.verdict import Code, Verdict
 
 Look = Callable[[], Awaitable[Verdict]]  # takes a picture and answers with the scene
 JAW_TOOLS = ("open_gripper", "close_gripper")
+WAKE_TRIES = 8
+WAKE_PAUSE_S = 0.25  # s; a limp arm comes to rest on the table within a second or two
+SINKING = (Code.OLD_STATE, Code.PATH_BLOCKED, Code.TOO_FAST, Code.NO_ARM)  # it moved meanwhile
 # Swinging aside to look is the same motion as going home, to another fixed pose.
 ALLOWED_AS = {"look": "go_home"}
 
@@ -51,6 +54,9 @@ class CoreLike(Protocol):
         run: str | None = None,
     ) -> MotionResult:
         """Carry out a program; answers when it has ended."""
+
+    async def come_inside(self, run: str | None = None) -> MotionResult:
+        """Switch a limp arm on where it is, and bring it inside its limits if need be."""
 
     async def stop(self, cause: str, by: str) -> StopResult:
         """Stop and tell what was written and confirmed."""
@@ -310,13 +316,35 @@ class RobotSession:
         if isinstance(intent, Verdict):
             return intent
         try:
-            verdict = await self._run(asked, args, legs, stops)
+            verdict = await self._carry_out(asked, args, legs, stops)
         except asyncio.CancelledError:  # the caller went away: nothing goes on without a reader
             await asyncio.shield(self._core.cancel())
             self._ledger.cancelled(asked, intent)
             raise
         await self._ledger.outcome(asked, intent, verdict)
         return verdict
+
+    async def _carry_out(
+        self, asked: Asked, args: Mapping[str, float], legs: tuple[Leg, ...], stops: int
+    ) -> Verdict:
+        """Run the legs; a limp arm is first switched on where it is, and planned for anew."""
+        if self.energised:
+            return await self._run(asked, args, legs, stops)
+        woken = await self._wake(asked.run, stops)
+        if not woken.ok:
+            return answers.ended(woken)
+        again = await asyncio.to_thread(self._plan, asked.tool, args)
+        return again if isinstance(again, Verdict) else await self._run(asked, args, again, stops)
+
+    async def _wake(self, run: str | None, stops: int) -> MotionResult:
+        """Torque on, goal := present. A limp arm may still be sinking: then it is tried again."""
+        result = await self._core.come_inside(run)
+        for _ in range(WAKE_TRIES - 1):
+            if result.code not in SINKING or self._hold.stops != stops:
+                break
+            await asyncio.sleep(WAKE_PAUSE_S)
+            result = await self._core.come_inside(run)
+        return result
 
     def _plan(self, tool: str, args: Mapping[str, float]) -> tuple[Leg, ...] | Verdict:
         state = self.state

@@ -19,6 +19,7 @@ from armlabd.gate.rate import RateLimiter
 from armlabd.gate.roles import Caller, Role
 from armlabd.gate.session import RobotSession
 from armlabd.motion.guard import check_program
+from armlabd.motion.inside import way_inside
 from armlabd.motion.messages import CoreState, MotionResult, StopResult
 from armlabd.record.audit import Audit
 from armlabd.verdict import Code, Verdict
@@ -45,6 +46,9 @@ class FakeCore:
         self.programs: list[tuple[Program, bool]] = []
         self.stops: list[tuple[str, str]] = []
         self.cancels = 0
+        self.wakes: list[MotionResult] = []  # answers to come_inside before it succeeds
+        self.woken = 0
+        self.sinks_to: Pose | None = None
         self.results: list[MotionResult] = []
         self.object_percent: float | None = None  # what the jaws would meet
         self.gate: asyncio.Event | None = None  # a motion waits for it
@@ -83,6 +87,20 @@ class FakeCore:
         goal = end.with_grip(end.grip - 4.0) if contact and holding else end
         self.set(pose=end, goal=goal, torque=True, holding=holding, grip_percent=end.grip)
         return MotionResult(Code.OK, "", end, holding, end.grip, contact and holding)
+
+    async def come_inside(self, run: str | None = None) -> MotionResult:
+        assert self.snapshot is not None
+        assert self.snapshot.pose is not None
+        if self.snapshot.stopped:
+            return MotionResult(Code.STOPPED, "The arm is stopped.")
+        self.woken += 1
+        if self.wakes:
+            self.set(pose=self.sinks_to or self.snapshot.pose)
+            return self.wakes.pop(0)
+        way = way_inside(self.snapshot.pose, CEILINGS, HOME)
+        pose = self.snapshot.pose if way is None else way.goal
+        self.set(pose=pose, goal=pose, torque=True)
+        return MotionResult(Code.OK, "", pose)
 
     async def stop(self, cause: str, by: str) -> StopResult:
         self.stops.append((cause, by))

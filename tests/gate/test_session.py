@@ -9,12 +9,14 @@ import pytest
 
 from armlabd.arm.geometry import forward
 from armlabd.arm.joints import HOME, VIEW, Pose
+from armlabd.arm.limits import CEILINGS
 from armlabd.clock import VirtualClock
 from armlabd.config import Config
 from armlabd.config.model import GateConfig, MotionConfig
 from armlabd.gate.rate import RateLimiter
 from armlabd.gate.roles import Caller
 from armlabd.gate.session import RobotSession
+from armlabd.motion.guard import violation
 from armlabd.motion.messages import MotionResult
 from armlabd.record.audit import Audit
 from armlabd.verdict import Code, Verdict
@@ -128,8 +130,40 @@ async def test_a_limp_arm_starts_from_where_it_is_and_comes_inside_first(
     core.set(pose=limp_pose, goal=None, torque=False)
     verdict = await session.call("go_home", {}, agent)
     assert verdict.ok
-    assert core.programs[0][0].start == limp_pose
-    assert core.snapshot.pose == HOME.with_grip(limp_pose.grip)
+    assert core.woken == 1, "torque on where it is, before anything is planned for good"
+    assert not violation(core.programs[0][0].start, CEILINGS)
+
+
+async def test_an_arm_that_still_sinks_is_woken_again_and_planned_from_where_it_lies(
+    session: RobotSession, core: Core, agent: Caller, limp_pose: Pose
+) -> None:
+    core.set(pose=HOME, goal=None, torque=False)
+    core.wakes = [MotionResult(Code.OLD_STATE, "moved"), MotionResult(Code.PATH_BLOCKED, "low")]
+    core.sinks_to = limp_pose
+    assert (await session.call("go_home", {}, agent)).ok
+    assert core.woken == 3
+    assert core.snapshot is not None
+    assert core.snapshot.pose is not None
+    assert core.snapshot.pose[:5] == pytest.approx(HOME[:5])
+
+
+async def test_what_cannot_be_reached_wakes_nothing(
+    session: RobotSession, core: Core, agent: Caller
+) -> None:
+    core.set(pose=HOME, goal=None, torque=False)
+    verdict = await session.call("move_to_pose", {"x": 0.28, "y": 0.15, "z": 0.02}, agent)
+    assert verdict.code is Code.UNREACHABLE
+    assert core.woken == 0
+
+
+async def test_a_stop_while_waking_ends_the_motion(
+    session: RobotSession, core: Core, agent: Caller
+) -> None:
+    core.set(pose=HOME, goal=None, torque=False)
+    core.wakes = [MotionResult(Code.STOPPED, "The arm is stopped.")]
+    verdict = await session.call("go_home", {}, agent)
+    assert verdict.code is Code.STOPPED
+    assert core.programs == []
 
 
 # --- the order of refusals -----------------------------------------------------------------------
