@@ -62,6 +62,9 @@ class FakeCore:
         self.set(pose=end, goal=end, grip_percent=end.grip)
         return MotionResult(Code.OK, "", end, False, end.grip)
 
+    async def come_inside(self, run: str | None = None) -> MotionResult:
+        return MotionResult(Code.OK, "")
+
     async def stop(self, cause: str, by: str) -> StopResult:
         self.stops.append(by)
         self.set(stopped=True, torque=False, goal=None)
