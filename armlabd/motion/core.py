@@ -37,14 +37,13 @@ from armlabd.motion.leaving import Leaving
 from armlabd.motion.mark import Marks, crash_cause
 from armlabd.motion.measured import Measured
 from armlabd.motion.messages import StopResult
-from armlabd.motion.requests import Requests
+from armlabd.motion.requests import STOPPED, Requests
 from armlabd.motion.settings import CoreSettings, SettingsError
 from armlabd.motion.stop import Hold, StopLane
 from armlabd.verdict import Code
 
 TORQUE_LOOK_TICKS = 10  # register 40 is read this often while not latched
 NOTES = 50
-STOPPED = "The arm is stopped. A person with the operator role clears it; nothing resumes."
 SILENT = (
     "The servos stopped answering. Whether the arm follows cannot be read: watch it, and cut its "
     "power if it moves."
@@ -91,14 +90,7 @@ class Core:
         self.cycles = Cycles(settings.period_s, now_s)
         self.measured = Measured()
         self.wanted: Callable[[], bool] = _never
-        self.link = Link(
-            lambda: AttentiveTransport(open_transport(), clock, lambda: self.wanted()),
-            clock,
-            settings.baud,
-            self._calibration(),
-            _limits(settings),
-            self.note,
-        )
+        self.link = self._make_link(open_transport)
         self.conductor = Conductor(
             settings, clock, self.link, self.marks, self.measured, self._may_move
         )
@@ -108,6 +100,17 @@ class Core:
         self._push_s = now_s
         self._pending = ""  # the latch cause that follows once the arm is at rest
         self._latch_at_start(boot)
+
+    def _make_link(self, open_transport: Callable[[], Transport]) -> Link:
+        clock, settings = self.clock, self.settings
+        return Link(
+            lambda: AttentiveTransport(open_transport(), clock, lambda: self.wanted()),
+            clock,
+            settings.baud,
+            self._calibration(),
+            _limits(settings),
+            self.note,
+        )
 
     def _calibration(self) -> Calibration | None:
         if self.settings.calibration is None:

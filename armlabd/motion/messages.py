@@ -28,17 +28,6 @@ from armlabd.verdict import Code
 
 MAX_POINTS = 12_000  # two minutes at 100 Hz; taking in more would hold up a stop for over 2 ms
 MAX_LINE = 800_000  # bytes; such a program packed is 768 kB
-REQUESTS = (
-    "hello",
-    "lease",
-    "move",
-    "park",
-    "come_inside",
-    "cancel",
-    "stop",
-    "clear",
-    "goodbye",
-)
 
 
 def encode(message: Mapping[str, Any]) -> bytes:

@@ -58,7 +58,7 @@ class PackedPoints(Sequence[Pose]):
 
 
 class Requests:
-    """The words of `messages.REQUESTS`, for one core."""
+    """The words of the table in `messages`, for one core."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -377,8 +377,23 @@ def test_nine_missed_cycles_are_forgiven(arena: Arena) -> None:
     arena.run(0.5)
     arena.arm.bus.faults.muted.add(2)
     arena.until(lambda: arena.core.measured.misses == 9)
+    job = arena.core.conductor.job
+    assert job is not None
+    assert job.ending is None
     arena.arm.bus.faults.clear()
     assert arena.answer(number)["code"] == "ok"
+
+
+def test_the_tenth_missed_cycle_is_one_too_many(arena: Arena) -> None:
+    arena.go(AWAY)
+    arena.move(arena.program(START, 10.0))
+    arena.run(0.5)
+    arena.arm.bus.faults.muted.add(2)
+    arena.until(lambda: arena.core.measured.misses == 10)
+    job = arena.core.conductor.job
+    assert job is not None
+    assert job.ending is not None
+    assert job.ending.code == "bus_lost"
 
 
 def test_ten_missed_cycles_in_motion_come_to_rest_latch_and_reconnect(arena: Arena) -> None:
