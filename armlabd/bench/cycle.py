@@ -87,7 +87,7 @@ def bare_loop(place: Place, seconds: float) -> dict[str, Any]:
     """The bare loop on a virtual arm of its own. Raises BenchError."""
     folder = place.folder / "second"
     folder.mkdir(exist_ok=True)
-    arguments = ["--state", str(folder), "--orphan-s", "60"]
+    arguments = ["--state", str(folder), "--orphan-s", "60", "--realtime"]
     arm = place.start(["-m", "armlabd.sim", *arguments])
     try:
         port = wait_for(lambda: _port(folder), "The second virtual arm", 15.0)

@@ -152,6 +152,26 @@ def pids_naming(folder: Path) -> list[int]:
     return found
 
 
+@contextlib.contextmanager
+def prompt(pid: int = 0) -> Iterator[bool]:
+    """Real-time scheduling for a process that stands for hardware; whether it was granted.
+
+    Servos do not wait for a busy board. Children of the process do not inherit it.
+    """
+    before = os.sched_getscheduler(pid)
+    try:
+        policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+        os.sched_setscheduler(pid, policy, os.sched_param(1))
+    except OSError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(pid, before, os.sched_param(0))
+
+
 def rss_mib(pid: int) -> float:
     """Resident memory of a process, MiB. Raises OSError when it is gone, ValueError."""
     return parse_rss_kib(Path(f"/proc/{pid}/status").read_text()) / KIB

@@ -13,7 +13,7 @@ from typing import Any
 
 from armlabd.bench.door import Door
 from armlabd.bench.lines import CoreLine, World
-from armlabd.bench.processes import BenchError, Place, wait_for
+from armlabd.bench.processes import BenchError, Place, pids_naming, wait_for
 
 READY_S = 60.0
 # Everything else is as delivered. Rates are wide open so that a flood reaches the daemon, and the
@@ -104,6 +104,14 @@ class Rig:
         """The process id of the motion core, as the daemon tells it."""
         with self.door() as door:
             return int(door.must("GET", "/status").body["core"]["pid"])
+
+    def arm_pid(self) -> int:
+        """The process id of the virtual arm. Raises BenchError."""
+        for pid in pids_naming(self.base):
+            with contextlib.suppress(OSError):
+                if b"armlabd.sim" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                    return pid
+        raise BenchError("The virtual arm's process is gone.")
 
     def scheduling(self) -> str:
         """What the core was granted, in its own words."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from armlabd.bench import bare, bars, cycle, load, rest, stops
 from armlabd.bench.figures import Bar, Figure
-from armlabd.bench.processes import BenchError, Place, place
+from armlabd.bench.processes import BenchError, Place, place, prompt
 from armlabd.bench.report import Machine, Report, Section
 from armlabd.bench.rig import Rig
 from armlabd.bench.stops import Stops
@@ -23,6 +23,13 @@ HTTP_SHARE: Final = 300 / COUNT
 HOLDING_SHARE: Final = 20 / COUNT
 MOTION_SHARE: Final = 10 / COUNT
 STRESS: Final = "under stress (one busy process per processor)"
+HARDWARE: Final = (
+    "Virtual arm and the sketch's reader stand for hardware, which no load slows down: they ran "
+    "with SCHED_FIFO 1."
+)
+NO_HARDWARE: Final = (
+    "SCHED_FIFO was refused to the virtual arm: its own waiting for a processor is in the figures."
+)
 
 
 @dataclass
@@ -67,9 +74,12 @@ def measure(count: int = 0) -> Report:
     with place() as here:
         try:
             bench = _Bench(here, Rig(here, "arm").ready(), count, max(1.0, seconds))
+            arm = bench.rig.arm_pid()
         except (BenchError, OSError) as error:
             return Report("stop", machine, (), (str(error),))
-        _measure_all(bench)
+        with prompt(arm) as granted:
+            bench.notes.append(HARDWARE if granted else NO_HARDWARE)
+            _measure_all(bench)
     sections, failures = tuple(bench.sections), tuple(bench.failures)
     return Report("stop", machine, sections, failures, tuple(bench.notes))
 
@@ -99,7 +109,7 @@ def _measure_all(bench: _Bench) -> None:
 def _at_core(bench: _Bench) -> list[Figure]:
     with bench.rig.core() as line, bench.rig.world() as world:
         found = stops.at_core(bench.count, line, world)
-    with bare.sketch(bench.place) as sketch:
+    with bare.sketch(bench.place) as sketch, prompt():
         reference = stops.bare(bench.count, sketch)
     beside = Figure.of("bare two-process sketch, event to frame", "ms", reference)
     return [*_figures(found, bars.STOP_AT_CORE_MS), beside]

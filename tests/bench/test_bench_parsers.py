@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from armlabd.bench.processes import (
     parse_rss_kib,
     pids_naming,
     place,
+    prompt,
     wait_for,
 )
 from armlabd.bench.rest import Sample, rest_after
@@ -120,6 +122,14 @@ def test_a_place_leaves_no_process_and_no_folder() -> None:
         assert pids_naming(here.folder) == [pid]
     assert pids_naming(here.folder) == []
     assert not here.folder.exists()
+
+
+def test_a_process_is_scheduled_as_before_after_it_stood_for_hardware() -> None:
+    before = os.sched_getscheduler(0)
+    with prompt() as granted:
+        inside = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+        assert (inside == os.SCHED_FIFO) is granted
+    assert os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == before
 
 
 def broken_off(error: type[BaseException], made: list[Place]) -> None:
