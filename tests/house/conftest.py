@@ -1,0 +1,11 @@
+"""The whole house in one process: see rig.py. The core's arena lends its virtual arm."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+for folder in (HERE, HERE.parent / "motion", HERE.parent / "real"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
