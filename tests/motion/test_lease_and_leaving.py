@@ -148,6 +148,18 @@ def test_goodbye_while_stopped_or_limp_leaves_at_once(arena: Arena) -> None:
     assert arena.core.finished
 
 
+def test_goodbye_while_a_stop_holds_moves_nothing(make: Make) -> None:
+    arena = make(stop_action="hold").ready()
+    arena.go(AWAY)
+    arena.ask("stop")
+    before = len(arena.frames)
+    arena.ask("goodbye")
+    arena.run(0.05)
+    assert arena.core.finished
+    assert arena.goals(before) == []
+    assert all(arena.torque)
+
+
 def test_without_any_daemon_the_core_parks_and_leaves(make: Make) -> None:
     arena = make(orphan_s=10.0).ready()
     arena.go(AWAY)
