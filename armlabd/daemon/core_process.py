@@ -163,24 +163,29 @@ class CoreProcess:
         log.warning("release: %s", self.last_release)
 
     def _kill(self) -> None:
-        if self._pid is not None and _is_core(self._pid):
+        """End the core at once. Our own child is known for sure, an adopted one by its words."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        elif self._pid is not None and _is_core(self._pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
-        if self._process is not None:
-            self._process.wait()
         self._process = self._pid = None
 
     async def _wait_gone(self, timeout_s: float) -> None:
         deadline = asyncio.get_running_loop().time() + timeout_s
-        while self._pid is not None and _is_core(self._pid):
-            if self._process is not None and self._process.poll() is not None:
-                break
+        while self._is_there():
             if asyncio.get_running_loop().time() > deadline:
                 log.error("the motion core did not leave in time: it is ended")
                 self._kill()
                 return
             await asyncio.sleep(0.02)
         self._process = self._pid = None
+
+    def _is_there(self) -> bool:
+        if self._process is not None:
+            return self._process.poll() is None
+        return self._pid is not None and _is_core(self._pid)
 
 
 async def _told_by(command: list[str]) -> str:

@@ -57,49 +57,55 @@ class Rooms:
         sim_control: Path | None,
     ) -> None:
         clock = SystemClock()
-        simulated = settings.simulated
-        limits = limits_of(config)
-        rate = RateLimiter.of(config, clock)
+        self._config, self._clock, self._keys = config, clock, keys
+        self._rate = RateLimiter.of(config, clock)
+        self._audit = Audit(state / "audit", clock)
+        self._simulated = settings.simulated
+        self._watching: asyncio.Task[None] | None = None
         self.client = CoreClient(state / "core.sock", clock, heartbeat_s=config.motion.heartbeat_s)
         self.core = CoreProcess(settings, self.client, self._core_changed)
         camera = make_camera(config.camera, sim_control, clock)
         self.eye = Eye(camera, SceneSettings.from_config(config), clock)
-        audit = Audit(state / "audit", clock)
-        self.session = RobotSession(
+        self.session = self._make_session()
+        self.runs = self._make_runs(RunStore(state / "runs", config.run.keep))
+        self.house = self._make_house()
+
+    def _make_session(self) -> RobotSession:
+        return RobotSession(
             self.client,
-            config,
-            limits,
-            audit,
-            clock,
-            rate=rate,
+            self._config,
+            limits_of(self._config),
+            self._audit,
+            self._clock,
+            rate=self._rate,
             look=self.eye.look,
-            simulated=simulated,
+            simulated=self._simulated,
         )
-        store = RunStore(state / "runs", config.run.keep)
-        self.runs = RunManager(
+
+    def _make_runs(self, store: RunStore) -> RunManager:
+        return RunManager(
             self.session,
             self.eye,
-            make_planner(config),
+            make_planner(self._config),
             store,
-            config,
-            Ledger(audit, simulated),
-            simulated=simulated,
+            self._config,
+            Ledger(self._audit, self._simulated),
+            simulated=self._simulated,
         )
-        board = StatusBoard(
-            config, self.client, self.core, self.eye, self.runs, simulated=simulated
-        )
-        self._config = config
-        self._watching: asyncio.Task[None] | None = None
-        self.house = House(
-            config,
-            clock,
+
+    def _make_house(self) -> House:
+        """What the doors are given."""
+        rooms = (self._config, self.client, self.core, self.eye, self.runs)
+        return House(
+            self._config,
+            self._clock,
             self.session,
             self.runs,
             self.eye,
-            keys,
-            rate,
-            WrongKeys(clock),
-            board.read,
+            self._keys,
+            self._rate,
+            WrongKeys(self._clock),
+            StatusBoard(*rooms, simulated=self._simulated).read,
             self._check,
         )
 

@@ -22,9 +22,13 @@ WAIT = "import sys; sys.stdin.read()"  # lives until its input is closed
 
 
 def stand_in(*words: str) -> subprocess.Popen[bytes]:
-    """A process whose command line holds these words."""
+    """A process whose command line holds these words (it shows a moment after the start)."""
     command = [sys.executable, "-c", WAIT, *words]
-    return subprocess.Popen(command, stdin=subprocess.PIPE)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    shown = Path(f"/proc/{process.pid}/cmdline")
+    while words[-1].encode() not in shown.read_bytes():
+        os.sched_yield()
+    return process
 
 
 @pytest.fixture
@@ -86,6 +90,17 @@ def test_only_a_core_is_ended(tmp_path: Path, core: Any) -> None:
     core.wait(5)
     assert core.returncode == -9
     assert process.pid is None
+
+
+def test_our_own_child_is_ended_before_its_words_show(tmp_path: Path, monkeypatch: Any) -> None:
+    """Just after the start a process has no command line yet; nobody may wait for it for ever."""
+    child = stand_in("x")
+    monkeypatch.setattr(core_process, "_is_core", lambda pid: False)
+    process = made(tmp_path, Client())
+    process._process, process._pid = child, child.pid
+    process._kill()
+    assert child.returncode == -9
+    end(child)
 
 
 async def test_a_running_core_with_the_same_settings_is_adopted(tmp_path: Path, core: Any) -> None:
