@@ -44,10 +44,10 @@ def measure(count: int = 0) -> Report:
     machine = Machine.now()
     found, failures = _Found(), []
     with place() as here:
-        for number in range(1, (count or COUNT) + 1):
+        for number in range(1, (count if count > 0 else COUNT) + 1):
             try:
                 _round(here, f"round-{number}", found)
-            except (BenchError, OSError) as error:
+            except (BenchError, OSError, ValueError) as error:
                 failures.append(f"Start {number}: {error}")
             here.end_all()
     return Report("start", machine, _sections(found), tuple(failures), _notes())

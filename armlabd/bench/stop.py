@@ -54,7 +54,7 @@ class _Bench:
         try:
             self._calm_down()
             yield figures
-        except (BenchError, OSError) as error:
+        except (BenchError, OSError, ValueError) as error:
             self.failures.append(f"{title}: {error}")
         if figures:
             self.sections.append(Section(title, tuple(figures)))
@@ -69,7 +69,7 @@ class _Bench:
 def measure(count: int = 0) -> Report:
     """The whole bench; `count` stops at the core idle and as many under stress (0 = 2,000)."""
     machine = Machine.now()
-    count = count or COUNT
+    count = count if count > 0 else COUNT
     seconds = cycle.SECONDS * min(1.0, count / COUNT * 10)
     with place() as here:
         try:
