@@ -1,4 +1,4 @@
-"""What the table looks like: markers, camera, blocks, places. Base frame: x forward, y left, metres.
+"""What the table looks like: markers, camera, blocks, places. Base frame: x forward, y left, m.
 
 Figures: the textbook's synthetic table (its chapter 14). A picture has its origin at the top left,
 u to the right (the base's -y), v down (the base's -x).

@@ -1,4 +1,4 @@
-"""From a file to a `Config`, or to one sentence per fault with key, value, what is allowed, line."""
+"""From a file to a `Config`, or to one sentence a fault: key, value, what is allowed, line."""
 
 from __future__ import annotations
 
@@ -104,7 +104,8 @@ def _search(text: str, table: list[str], key: str, index: int) -> int | None:
             array_hit = header[1] == "[[" and seen[name] != index
             if current == [*table, key] and not array_hit:
                 return number
-        elif current == table and re.match(rf'\s*"?{re.escape(key)}"?\s*=', line):
-            if seen.get(".".join(current), 0) in (0, index):
-                return number
+            continue
+        hit = current == table and re.match(rf'\s*"?{re.escape(key)}"?\s*=', line)
+        if hit and seen.get(".".join(current), 0) in (0, index):
+            return number
     return None

@@ -266,13 +266,17 @@ class Driver:
         raise_if_over(self.run)
         self.run.questions_asked += 1
         number = self.run.questions_asked
-        await self.journal.note({"event": "question", "number": number, **question.to_dict()})
-        await self._enter(RunState.WAITING)
-        raise_if_over(self.run)
-        self.run.question = {"id": f"{self.run.id}-q{number}", **question.to_dict()}
-        timeout_s = self.config.run.answer_timeout_s
-        answer = await self.questions.ask(self.run.id, number, question, timeout_s)
-        self.run.question = None
+        shown = question.to_dict()
+        waiting = self.questions.open(self.run.id, number, question)
+        self.run.state, self.run.question = RunState.WAITING, {"id": waiting.id, **shown}
+        try:
+            await self.journal.note({"event": "question", "number": number, **shown})
+            await self._enter(RunState.WAITING)
+            raise_if_over(self.run)
+            answer = await self.questions.wait(waiting, self.config.run.answer_timeout_s)
+        finally:
+            self.questions.close(waiting)
+            self.run.question = None
         await self.journal.note({"event": "answer", "number": number, "answer": answer})
         raise_if_over(self.run)
         return answer

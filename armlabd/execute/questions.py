@@ -50,20 +50,26 @@ class Questions:
         """The open question of a run."""
         return next((q for q in self._open.values() if q.run_id == run_id), None)
 
-    async def ask(
-        self, run_id: str, number: int, question: Question, timeout_s: float
-    ) -> str | None:
-        """Wait for the answer; None when nobody answered within `timeout_s` or it was withdrawn."""
+    def open(self, run_id: str, number: int, question: Question) -> OpenQuestion:
+        """Put a question where answers can find it, at once."""
         waiting = OpenQuestion(
             f"{run_id}-q{number}", run_id, question, asyncio.get_running_loop().create_future()
         )
         self._open[waiting.id] = waiting
+        return waiting
+
+    async def wait(self, waiting: OpenQuestion, timeout_s: float) -> str | None:
+        """The answer; None when nobody answered within `timeout_s` or it was withdrawn."""
         try:
             return await asyncio.wait_for(waiting.answer, timeout_s)
         except TimeoutError:
             return None
         finally:
-            self._open.pop(waiting.id, None)
+            self.close(waiting)
+
+    def close(self, waiting: OpenQuestion) -> None:
+        """No answer is taken any more."""
+        self._open.pop(waiting.id, None)
 
     def answer(self, question_id: str, answer: object) -> Verdict:
         """Hand in a person's answer. NOT_FOUND, WRONG_TYPE or OUT_OF_RANGE when it cannot be."""

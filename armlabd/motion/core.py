@@ -295,7 +295,11 @@ class Core:
 
     def _watch_lease(self, now_s: float) -> None:
         job = self.conductor.job
-        if job is None or job.own or self.lease.alive(now_s):
+        if self.lease.alive(now_s) or self.leaving.policy or (job is not None and job.own):
+            return
+        if job is None:  # between two steps of a run: what comes next, nobody will say
+            if self.marks.in_motion and self.conductor.goal is not None and not self.latch.stopped:
+                self._pending = self._pending or "lease_lost"
             return
         if job.in_motion and not self._pending:
             self._pending = "lease_lost"

@@ -89,8 +89,20 @@ def test_a_lapse_in_motion_comes_to_rest_holds_and_latches(arena: Arena) -> None
     assert max(abs(a - b) for a, b in zip(arena.pose, resting, strict=True)) < 0.5
 
 
+def test_a_lapse_between_two_steps_of_a_run_latches_and_holds(arena: Arena) -> None:
+    arena.go(AWAY)
+    arena.run(0.2)
+    arena.leased = False
+    arena.run(1.0)
+    assert arena.core.latch.stopped
+    assert arena.core.latch.cause is not None
+    assert arena.core.latch.cause.code == "lease_lost"
+    assert all(arena.torque)
+
+
 def test_a_lapse_at_rest_latches_nothing(arena: Arena) -> None:
     arena.go(AWAY)
+    arena.run(1.5)
     arena.leased = False
     arena.run(5.0)
     assert not arena.core.latch.stopped
@@ -102,6 +114,7 @@ def test_a_lapse_at_rest_latches_nothing(arena: Arena) -> None:
 
 def test_a_new_daemon_adopts_the_arm_where_it_is(arena: Arena) -> None:
     arena.go(AWAY)
+    arena.run(1.5)
     arena.leased = False
     arena.run(2.0)
     other = object()
@@ -163,6 +176,7 @@ def test_goodbye_while_a_stop_holds_moves_nothing(make: Make) -> None:
 def test_without_any_daemon_the_core_parks_and_leaves(make: Make) -> None:
     arena = make(orphan_s=10.0).ready()
     arena.go(AWAY)
+    arena.run(1.5)
     arena.leased = False
     arena.run(9.0)
     assert not arena.core.finished
