@@ -9,6 +9,7 @@ in quotes, or stands alone in an env file.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -75,13 +76,23 @@ def scan_file(path: Path) -> Iterator[Finding]:
 
 def files_of(root: Path) -> list[Path]:
     """Tracked and untracked files that git does not ignore; without git, every file."""
+    names = _git_files(root)
+    if names is None:
+        found = [path for path in root.rglob("*") if path.is_file()]
+    else:
+        found = [root / name for name in names]
+    return sorted(path for path in found if _wanted(path.relative_to(root)))
+
+
+def _git_files(root: Path) -> list[str] | None:
+    """What git lists, or None where there is no git or no repository."""
+    if shutil.which("git") is None:
+        return None
     command = ["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard"]
     listed = subprocess.run(command, capture_output=True, check=False)
-    if listed.returncode == 0:
-        found = [root / name for name in listed.stdout.decode().split("\0") if name]
-    else:
-        found = [path for path in root.rglob("*") if path.is_file()]
-    return sorted(path for path in found if _wanted(path.relative_to(root)))
+    if listed.returncode != 0:
+        return None
+    return [name for name in listed.stdout.decode().split("\0") if name]
 
 
 def _wanted(path: Path) -> bool:

@@ -30,15 +30,17 @@ as_root() {
     fi
 }
 
-install_python() {
+# install_packages WHAT PACKAGE...: from Debian, or a sentence on what is missing.
+install_packages() {
+    local what="$1"
+    shift
     if ! command -v apt-get >/dev/null 2>&1; then
-        say "Python 3.11 or newer with its venv module is needed. Install it, then start again."
+        say "$what is needed. Install it, then start again."
         return 1
     fi
-    say "Installing Python from the Debian packages..."
-    as_root apt-get update -qq >&2
-    DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends \
-        python3 python3-venv ca-certificates >&2
+    say "Installing $what from the Debian packages..."
+    as_root apt-get update -qq >&2 || return 1
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
 }
 
 # prepare_environment EXTRAS: leaves the interpreter's path in VENV_PYTHON.
@@ -48,10 +50,13 @@ prepare_environment() {
     VENV_PYTHON="$PWD/.venv/bin/python"
     if [ -x "$VENV_PYTHON" ] && [ "$(cat .venv/stamp 2>/dev/null)" = "$stamp" ]; then return 0; fi
     if ! python="$(find_python)"; then
-        install_python || return 1
+        install_packages "Python 3.11 or newer with venv" python3 python3-venv ca-certificates || return 1
         python="$(find_python)" || { say "The Debian Python is older than 3.11."; return 1; }
     fi
     say "Preparing .venv with $("$python" --version)..."
+    if [ "$extras" = "[dev]" ] && ! command -v git >/dev/null 2>&1; then
+        install_packages "git" git || return 1
+    fi
     [ -x "$VENV_PYTHON" ] || "$python" -m venv .venv || return 1
     "$VENV_PYTHON" -m pip install --quiet --disable-pip-version-check --editable ".$extras" >&2 || return 1
     printf '%s\n' "$stamp" >.venv/stamp
