@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,10 @@ def names(report: Report) -> set[str]:
 
 
 @pytest.fixture
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    short = Path(tempfile.mkdtemp(prefix="ab-"))  # a socket's path has to be short
-    monkeypatch.setattr(tempfile, "tempdir", str(short))
+def _own_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with tempfile.TemporaryDirectory(prefix="ab-") as short:  # a socket's path has to be short
+        monkeypatch.setattr(tempfile, "tempdir", short)
+        yield
 
 
 @pytest.mark.usefixtures("_own_folder")
