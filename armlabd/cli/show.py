@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
-OUT = Console(highlight=False, soft_wrap=True)
-ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+
+@cache
+def _console(stderr: bool = False) -> Console:
+    """Made when a colour is first wanted: the daemon prints a few plain lines and needs none."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
 def say(text: str, style: str | None = None) -> None:
     """One line on standard output."""
-    OUT.print(_printable(text), style=style, markup=False)
+    if style is None or not sys.stdout.isatty():
+        print(_printable(text))
+    else:
+        _console().print(_printable(text), style=style, markup=False)
 
 
 def complain(text: str) -> None:
     """One line on standard error."""
-    ERR.print(_printable(text), style="red", markup=False)
+    if sys.stderr.isatty():
+        _console(stderr=True).print(_printable(text), style="red", markup=False)
+    else:
+        print(_printable(text), file=sys.stderr)
 
 
 def _printable(text: str) -> str:
@@ -29,7 +43,7 @@ def _printable(text: str) -> str:
 
 def as_json(data: Any) -> None:
     """Data as JSON, for other programs."""
-    OUT.print(json.dumps(data, indent=1, default=str), markup=False)
+    print(json.dumps(data, indent=1, default=str))
 
 
 def error_of(body: Mapping[str, Any]) -> str:

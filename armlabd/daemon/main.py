@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from armlabd.gate.roles import KeyRing, NewKey
 from armlabd.motion.settings import CoreSettings
 
 log = logging.getLogger(__name__)
+NICE = -5  # as a systemd unit would set it; only root may
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ async def serve(config: Config, options: Options, on_ready: Callable[[Ready], No
     Raises StartError, StateError, KeyFileError, DoorError, CoreError, SimError.
     """
     began_s = time.monotonic()
+    _ask_for_priority()
     config = _adjusted(config, options)
     state = prepare(state_folder(options.state, options.simulated))
     lock = FolderLock(state)
@@ -59,10 +62,20 @@ async def serve(config: Config, options: Options, on_ready: Callable[[Ready], No
         lock.release()
 
 
+def _ask_for_priority() -> None:
+    """A stop that comes over HTTP should not wait behind other work of the board."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, NICE)
+    except OSError:
+        log.info("ordinary priority: nice %s was refused", NICE)
+
+
 def _start_sim(config: Config, options: Options, state: Path) -> SimProcess | None:
     if not options.simulated:
         return None
     own = ["--seed", str(config.sim.seed), "--orphan-s", str(config.sim.orphan_s)]
+    if config.sim.hidden_errors:
+        own.append("--hidden-errors")
     sim = SimProcess(state, [*own, *options.sim_arguments])
     sim.spawn()
     return sim

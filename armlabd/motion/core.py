@@ -38,6 +38,7 @@ from armlabd.motion.mark import Marks, crash_cause
 from armlabd.motion.measured import Measured
 from armlabd.motion.messages import StopResult
 from armlabd.motion.requests import STOPPED, Requests
+from armlabd.motion.servos import Servos
 from armlabd.motion.settings import CoreSettings, SettingsError
 from armlabd.motion.stop import Hold, StopLane
 from armlabd.verdict import Code
@@ -182,15 +183,24 @@ class Core:
     def _read(self) -> None:
         servos = self.link.servos
         assert servos is not None
-        if self.measured.take(servos.feedback(), self.link.calibration):
+        found = servos.feedback()
+        self.between()
+        if self.link.servos is not servos:
+            return
+        if self.measured.take(found, self.link.calibration):
             self.conductor.judge()
         elif self.measured.misses >= LOST_CYCLES:
             self._silent()
-        if self.latch.stopped or self.link.servos is None:
-            return
-        self.conductor.keep_grip_limit()
+        if self._may_go_on(servos):
+            self.conductor.keep_grip_limit()
         if self.cycles.ticks % TORQUE_LOOK_TICKS == 0 and not self.measured.misses:
-            self._seen(servos.held())
+            self.between()
+            if self._may_go_on(servos):
+                self._seen(servos.held())
+
+    def _may_go_on(self, servos: Servos) -> bool:
+        """False once a stop or a lost port came in between."""
+        return not self.latch.stopped and self.link.servos is servos
 
     def _seen(self, held: Mapping[int, Any]) -> None:
         if len(held) == len(SERVO_IDS):

@@ -109,6 +109,8 @@ class StopLane:
             self.confirmed = len(done)
             if len(done) == OF:
                 return
+            if not self.held:
+                servos.torque_off()  # the first may have met a late answer on the wire
             for id in open_ids:
                 if self._clock.monotonic() >= give_up_s:
                     return
