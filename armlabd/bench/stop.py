@@ -6,8 +6,7 @@ then with one busy process per processor; the bare sketch runs beside it the sam
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -47,17 +46,15 @@ class _Bench:
     def share(self, part: float) -> int:
         return max(1, round(self.count * part))
 
-    @contextlib.contextmanager
-    def part(self, title: str) -> Iterator[list[Figure]]:
+    def part(self, title: str, measure: Callable[[_Bench], list[Figure]]) -> None:
         """A section; what cannot be measured is a failure of this part alone."""
-        figures: list[Figure] = []
         try:
             self._calm_down()
-            yield figures
+            figures = measure(self)
         except (BenchError, OSError, ValueError) as error:
             self.failures.append(f"{title}: {error}")
-        if figures:
-            self.sections.append(Section(title, tuple(figures)))
+            return
+        self.sections.append(Section(title, tuple(figures)))
 
     def _calm_down(self) -> None:
         """Every part begins with the arm connected and not stopped."""
@@ -85,21 +82,14 @@ def measure(count: int = 0) -> Report:
 
 
 def _measure_all(bench: _Bench) -> None:
-    with bench.part("The 100 Hz cycle") as figures:
-        figures += _cycles(bench)
-    with bench.part("Stops at the core, idle") as figures:
-        figures += _at_core(bench)
-    with bench.part("Stops by HTTP, idle") as figures:
-        figures += _by_http(bench, bars.STOP_BY_HTTP_IDLE_MS)
+    bench.part("The 100 Hz cycle", _cycles)
+    bench.part("Stops at the core, idle", _at_core)
+    bench.part("Stops by HTTP, idle", lambda b: _by_http(b, bars.STOP_BY_HTTP_IDLE_MS))
     with load.busy(bench.place):
-        with bench.part(f"Stops at the core, {STRESS}") as figures:
-            figures += _at_core(bench)
-        with bench.part(f"Stops by HTTP, {STRESS} and a flood") as figures:
-            figures += _by_http_flooded(bench)
-    with bench.part("Stops at the core while the arm holds, torque on") as figures:
-        figures += _holding(bench)
-    with bench.part("Stops at the core in motion") as figures:
-        figures += _in_motion(bench)
+        bench.part(f"Stops at the core, {STRESS}", _at_core)
+        bench.part(f"Stops by HTTP, {STRESS} and a flood", _by_http_flooded)
+    bench.part("Stops at the core while the arm holds, torque on", _holding)
+    bench.part("Stops at the core in motion", _in_motion)
     _losses(bench)
 
 
