@@ -1,1 +1,1 @@
-"""check: see ARCHITECTURE.md."""
+"""check: every rule on a whole plan, simulated, before anything moves."""

@@ -1,1 +1,1 @@
-"""doors: see ARCHITECTURE.md."""
+"""doors: how others reach the arm. Translate, call a room, translate the verdict."""

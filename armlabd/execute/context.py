@@ -8,7 +8,7 @@ from armlabd.check.checker import CheckContext
 from armlabd.config import Config
 from armlabd.gate.session import RobotSession
 from armlabd.perceive.scene import Scene
-from armlabd.plan.context import PlanContext
+from armlabd.plan.context import Doubted, PlanContext
 from armlabd.table import BLOCK_HEIGHT_M
 
 NOTHING_SEEN = Scene((), (), 0.0)
@@ -54,4 +54,11 @@ def plan_context(
         block_height_m=config.perceive.block_height_m or BLOCK_HEIGHT_M,
         answers=dict(answers),
         refusals=refusals,
+        doubted=_doubted(scene),
     )
+
+
+def _doubted(scene: Scene | None) -> tuple[Doubted, ...]:
+    """What perception turned down, with every reason."""
+    rejected = scene.rejected if scene is not None else ()
+    return tuple(Doubted(one.claim.label, " ".join(one.reasons)) for one in rejected)

@@ -43,11 +43,20 @@ class SeenScene(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Doubted:
+    """Something perception saw and did not believe, or that lies where the hand does not go."""
+
+    label: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanContext:
     """Everything a planner may use. It holds no way to the arm.
 
     `z_m` is the range of move_to_pose's z; `answers` maps a question's kind to what was chosen;
-    `refusals` are sentences that earlier plans for this goal were refused with.
+    `refusals` are sentences that earlier plans for this goal were refused with. What is `doubted`
+    is never planned with: a question only says why it is none of the objects.
     """
 
     scene: SeenScene
@@ -61,3 +70,4 @@ class PlanContext:
     block_height_m: float = BLOCK_HEIGHT_M  # 0: flat pictures, a block is then as high as wide
     answers: Mapping[str, str] = field(default_factory=dict)
     refusals: tuple[str, ...] = ()
+    doubted: tuple[Doubted, ...] = ()

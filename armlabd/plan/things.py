@@ -136,8 +136,11 @@ def _instead(thing: Thing, desk: Desk) -> tuple[Item, ...]:
 def _missing(thing: Thing, desk: Desk, what: str) -> Question:
     seen = [item for item in desk.items if item is not desk.held]
     options = tuple(item.text for item in seen)
-    view = "; ".join(options) if options else "nothing"
-    text = f"{what}. In view: {view}. What do you mean, or put it in view and say 'again'."
+    doubts = [d for d in desk.context.doubted if fits(thing.words, d.label)]
+    told = "".join(f" A {d.label} was seen but cannot be used: {d.reason}" for d in doubts)
+    good = "In view and in reach: " if doubts else "In view: "
+    view = good + ("; ".join(options) if options else "nothing")
+    text = f"{what}.{told} {view}. What do you mean, or put it in view and say 'again'."
     return Question(text, options, Code.OBJECT_MISSING, f"object:{thing.text}")
 
 

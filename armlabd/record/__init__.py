@@ -1,1 +1,1 @@
-"""record: see ARCHITECTURE.md."""
+"""record: what was asked and decided, and what each run did. Appended or replaced, never torn."""

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from plan_scenes import (
     EMPTY,
     ONE_EACH,
+    ONLY_BLUE,
     TWO_RED,
     Scene,
     Seen,
@@ -19,6 +20,7 @@ from plan_scenes import (
     ending,
 )
 
+from armlabd.plan.context import Doubted
 from armlabd.plan.plan import Plan
 from armlabd.plan.question import Question, Stop, chosen
 from armlabd.plan.rules import RulesPlanner
@@ -79,6 +81,18 @@ def test_a_missing_object_names_what_is_in_view() -> None:
     question = ask("put the yellow block in the bin", ONE_EACH)
     assert question.code is Code.OBJECT_MISSING
     assert all(seen.label in question.text for seen in ONE_EACH.objects)
+
+
+def test_a_block_that_was_seen_but_not_accepted_is_told_with_the_reason() -> None:
+    outside = Doubted("red block", "(0.310, 0.050) is outside the area: x 0.10 to 0.28 m.")
+    other = Doubted("green block", "The box is not the size of a block.")
+    seen = context(ONLY_BLUE, doubted=(outside, other))
+    question = RulesPlanner().plan("put the red block in the bin", seen)
+    assert isinstance(question, Question)
+    assert question.code is Code.OBJECT_MISSING
+    assert "A red block was seen but cannot be used: (0.310, 0.050) is outside" in question.text
+    assert "In view and in reach: blue block" in question.text
+    assert "green" not in question.text
 
 
 @pytest.mark.parametrize("said", ["the green one", "3", "green block at x 0.200, y 0.000"])

@@ -1,1 +1,1 @@
-"""http: see ARCHITECTURE.md."""
+"""The HTTP door: guards in their order, one table of routes, one of statuses."""
