@@ -1,1 +1,1 @@
-"""execute: runs. A goal is perceived, planned, checked, carried out step by step, or asked about."""
+"""execute: runs. A goal is seen, planned, checked, carried out step by step, or asked about."""
