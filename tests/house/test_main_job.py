@@ -42,3 +42,16 @@ async def test_the_three_endings_of_the_ten_step_plan(tmp_path: Path) -> None:
         assert "step 4" in run["sentence"]
         assert "step 5" in run["sentence"]
         assert len(rig.arena.goals()) == before
+
+
+async def test_a_block_just_outside_the_area_is_told_as_seen_but_out_of_reach(
+    tmp_path: Path,
+) -> None:
+    async with virtual_house(tmp_path) as rig:
+        rig.blocks(Block("red block", 0.32, 0.05))
+        before = len(rig.arena.goals())
+        run = await rig.run("/goals", {"goal": "put the red block in the bin"}, "waiting")
+        asked = run["question"]["text"]
+        assert asked.startswith("I see no red block. A red block was seen but cannot be used: ")
+        assert "is outside the area: x 0.10 to 0.28 m" in asked
+        assert len(rig.arena.goals()) == before
