@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from armlabd.bus.frames import BROADCAST_ID, HEADER, Instruction, checksum
 from armlabd.sim.faults import BusFaults
 from armlabd.sim.servo import VirtualServo
-from armlabd.sim.stamps import StampRing, kind_of
+from armlabd.sim.stamps import StampRing, goal_in, kind_of
 
 BYTE_S: Final = 10e-6  # 8N1 at 1 Mbit/s
 SILENCE_S: Final = 0.005  # a torn request is forgotten after this long
@@ -202,16 +202,17 @@ class VirtualBus:
             if kind is not None:
                 everyone = target == BROADCAST_ID
                 ids = [s.id for s in self.servos] if everyone else [target]
-                self.stamps.add(kind, at_s, ids, everyone)
+                values = [goal_in(params[0], params[1:])] * len(ids)
+                self.stamps.add(kind, at_s, ids, everyone, values)
 
     def _stamp_sync(self, params: bytes, at_s: float) -> None:
-        kinds: dict[str, list[int]] = {}
+        kinds: dict[str, dict[int, int | None]] = {}
         for servo_id, data in _parts(params):
             kind = kind_of(params[0], data)
             if kind is not None:
-                kinds.setdefault(kind, []).append(servo_id)
-        for kind, ids in kinds.items():
-            self.stamps.add(kind, at_s, ids, True)
+                kinds.setdefault(kind, {})[servo_id] = goal_in(params[0], data)
+        for kind, values in kinds.items():
+            self.stamps.add(kind, at_s, list(values), True, list(values.values()))
 
 
 def _parts(params: bytes) -> list[tuple[int, bytes]]:

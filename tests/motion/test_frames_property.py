@@ -6,19 +6,19 @@ The frames are judged as they leave, by geometry of this test's own state: the g
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from arena import Arena
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import judge_goals
 
-from armlabd.arm.joints import DEGREES_PER_STEP, HOME, Pose
+from armlabd.arm.joints import HOME, Pose
 from armlabd.arm.limits import CEILINGS
 from armlabd.arm.path import Program, grip_move, pack
-from armlabd.motion.guard import violation
 
-ROUNDING = 1.01 * DEGREES_PER_STEP  # two goals, each rounded to the nearest count
 START = HOME._replace(grip=50.0)
 
 poses = st.tuples(
@@ -77,27 +77,17 @@ def judge(arena: Arena) -> None:
     """Every goal that left: inside, and within a step of the one before; or a pin."""
     calibration = arena.core.link.calibration
     assert calibration is not None
-    limits = arena.core.link.limits
-    last: Pose | None = None
+    judge_goals(_goals(arena), calibration, arena.core.link.limits)
+
+
+def _goals(arena: Arena) -> Iterator[tuple[float, dict[int, int] | None]]:
     for at_s, _, instruction, params in arena.frames:
         if instruction == 0x03 and params == b"\x28\x00":
-            last = None  # torque off: what comes next pins the present
-        if instruction != 0x83 or params[:2] != b"\x2a\x02":
-            continue
-        body = params[2:]
-        counts = [int.from_bytes(body[k + 1 : k + 3], "little") for k in range(0, len(body), 3)]
-        pose = calibration.from_raw(counts)
-        if last is None:
-            last = pose
-            continue
-        steps = [abs(a - b) for a, b in zip(pose, last, strict=True)]
-        assert max(steps[:5]) <= CEILINGS.step_deg + ROUNDING, at_s
-        assert steps[5] <= CEILINGS.grip_step_percent + 0.1, at_s
-        known = {depth.name: depth.depth for depth in violation(last, limits)}
-        for depth in violation(pose, limits):
-            slack = 0.002 if depth.unit == "m" else 0.1
-            assert depth.depth <= known.get(depth.name, 0.0) + slack, (at_s, depth)
-        last = pose
+            yield at_s, None
+        elif instruction == 0x83 and params[:2] == b"\x2a\x02":
+            body = params[2:]
+            rows = range(0, len(body), 3)
+            yield at_s, {body[k]: int.from_bytes(body[k + 1 : k + 3], "little") for k in rows}
 
 
 @settings(max_examples=12, deadline=None)

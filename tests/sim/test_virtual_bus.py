@@ -175,6 +175,20 @@ def test_goals_and_torque_on_are_stamped_and_other_writes_are_not() -> None:
     assert wire.stamps.since(0, "torque_off") == []
 
 
+def test_a_stamped_goal_tells_its_values_and_a_part_of_one_tells_none() -> None:
+    wire = bus()
+    ask(wire, frames.sync_write(42, {6: b"\x00\x04", 2: b"\x01\x08"}), 0.0)
+    ask(wire, frames.write(3, 41, b"\x10\x07\x03"), 1.0)  # acceleration and goal in one
+    ask(wire, frames.write(254, 42, b"\x05\x00"), 2.0)
+    ask(wire, frames.write(4, 42, b"\x05"), 3.0)
+    ask(wire, frames.write(4, 40, b"\x01"), 4.0)
+    told = [(s["ids"], s["values"]) for s in wire.stamps.since()]
+    assert told[0] == ((6, 2), (1024, 2049))
+    assert told[1] == ((3,), (0x0307,))
+    assert told[2] == ((1, 2, 3, 4, 5, 6), (5,) * 6)
+    assert told[3:] == [((4,), ()), ((4,), ())]
+
+
 # --- faults
 
 
