@@ -61,13 +61,7 @@ class RunManager:
     async def start_goal(self, goal: object, caller: Caller) -> Verdict:
         """Start a run for a sentence. 202-like OK with id and url, or why not."""
         text = one_line(goal) if isinstance(goal, str) else ""
-        if not isinstance(goal, str) or not text or len(goal) > MAX_GOAL_CHARS:
-            return Verdict.refused(
-                Code.WRONG_TYPE,
-                f"goal must be a sentence of 1 to {MAX_GOAL_CHARS} characters, "
-                f'but got {goal!r:.60}. Send it as {{"goal": "put the red block in the bin"}}.',
-            )
-        refusal = self._session.allowance(GOAL_TOOLS, caller)
+        refusal = _no_sentence(goal, text) or self._session.allowance(GOAL_TOOLS, caller)
         verdict = refusal or await self._start(text, None, caller)
         await self._ledger.act(caller, "goal", text, verdict)
         return verdict
@@ -234,6 +228,18 @@ class RunManager:
         self._runs[run.id] = run
         while len(self._runs) > KEPT_IN_MEMORY:
             self._runs.popitem(last=False)
+
+
+def _no_sentence(goal: object, text: str) -> Verdict | None:
+    """The refusal of a goal that is no sentence of the right length."""
+    if isinstance(goal, str) and text and len(goal) <= MAX_GOAL_CHARS:
+        return None
+    got = f"{goal!r:.60}" if not text else f"one of {len(str(goal))} characters"
+    return Verdict.refused(
+        Code.WRONG_TYPE,
+        f"goal must be a sentence of 1 to {MAX_GOAL_CHARS} characters, but got {got}. "
+        'Send it as {"goal": "put the red block in the bin"}.',
+    )
 
 
 def one_line(text: str) -> str:

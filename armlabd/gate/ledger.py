@@ -13,7 +13,19 @@ from armlabd.verdict import Code, Verdict
 
 # Refusals that an impatient or broken client can cause without end: written, but the fsync is left
 # to the next row that matters.
-UNSYNCED = frozenset({Code.RATE, Code.UNKNOWN_TOOL})
+UNSYNCED = frozenset(
+    {
+        Code.RATE,
+        Code.UNKNOWN_TOOL,
+        Code.HOST,
+        Code.ORIGIN,
+        Code.BAD_KEY,
+        Code.TOO_LARGE,
+        Code.BAD_MEDIA_TYPE,
+        Code.BAD_JSON,
+        Code.NOT_AN_OBJECT,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +74,11 @@ class Ledger:
         """The row of a request that moved nothing. A full disk does not undo a refusal."""
         row = {**asked.row(), "refused_by": refused_by, **_result(verdict, "refused")}
         await self._try(row, sync=verdict.code not in UNSYNCED)
+
+    async def at_door(self, caller: Caller, what: str, refused_by: str, verdict: Verdict) -> None:
+        """The row of a request that a door refused before any room saw it."""
+        row = {**Asked(what, {}, caller).row(), "refused_by": refused_by}
+        await self._try({**row, **_result(verdict, "refused")}, sync=verdict.code not in UNSYNCED)
 
     async def outcome(self, asked: Asked, intent: int, verdict: Verdict) -> bool:
         """The row after a motion; False when it could not be written."""

@@ -111,6 +111,11 @@ class RobotSession:
         return self._rate
 
     @property
+    def ledger(self) -> Ledger:
+        """Where the doors record what they refuse themselves."""
+        return self._ledger
+
+    @property
     def state(self) -> CoreState | None:
         """What the core last told; None while there is none."""
         return self._core.snapshot

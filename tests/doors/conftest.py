@@ -105,6 +105,7 @@ class Door:
     house: House
     keys: dict[str, str]
     http: aiohttp.ClientSession
+    audit: Audit
     headers: dict[str, str] = field(default_factory=dict)
 
     async def ask(
@@ -181,7 +182,7 @@ def open_door(tmp_path: Path) -> OpenDoor:
         connector = aiohttp.TCPConnector(force_close=True)
         async with aiohttp.ClientSession(connector=connector) as client:
             try:
-                yield Door(server, core, clock, house, keys, client)
+                yield Door(server, core, clock, house, keys, client, audit)
             finally:
                 await runs.close()
                 await server.close()

@@ -379,6 +379,7 @@ async def test_goals_plans_answers_and_cancels_are_in_the_audit(house: Any) -> N
     rows = [(row["tool"], row["outcome"], row["key"]) for row in house.audit.tail()]
     assert rows == [
         ("goal", "done", "laptop"),
+        ("goal", "refused", "laptop"),
         ("answer", "refused", "laptop"),
         ("cancel", "refused", "laptop"),
         ("plan", "done", "laptop"),

@@ -36,6 +36,15 @@ def verdict_answer(verdict: Verdict, ok_status: int = 200) -> web.Response:
     return json_answer(verdict.as_dict(), status, headers)
 
 
+class Refusal(web.Response):
+    """A refusal that this door made itself: by which check, for the audit."""
+
+    def __init__(self, check: str, verdict: Verdict) -> None:
+        same = verdict_answer(verdict)
+        super().__init__(body=same.body, status=same.status, headers=same.headers)
+        self.check, self.verdict = check, verdict
+
+
 def refusal(code: Code, sentence: str, retry_after_s: float | None = None) -> web.Response:
     """A refusal made at the door."""
     return verdict_answer(Verdict(code, sentence, retry_after_s=retry_after_s))

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from armlabd.doors.http.answers import refusal, verdict_answer
+from armlabd.doors.http.answers import Refusal, refusal
 from armlabd.doors.http.connections import Connections
 from armlabd.doors.http.guards import (
     HostGuard,
@@ -22,11 +22,16 @@ from armlabd.doors.http.handlers import Asked, Handlers
 from armlabd.doors.http.house import House
 from armlabd.doors.http.lane import NOBODY, body_means_stop, is_stop
 from armlabd.doors.http.routes import ROUTES, Bucket, Route
+from armlabd.gate.rate import SlidingWindow
 from armlabd.gate.roles import Caller
 from armlabd.verdict import Code, Verdict
 
 log = logging.getLogger(__name__)
 Handler = Callable[[Asked], Awaitable[web.Response]]
+STRANGER_ROWS = (
+    30  # in the audit, of requests without a right key, in any minute: no flood fills it
+)
+STRANGER_WINDOW_S = 60.0
 
 
 class HttpDoor:
@@ -36,6 +41,7 @@ class HttpDoor:
         self._house, self._connections = house, connections
         self._hosts = HostGuard.of(house.config)
         self._handlers = Handlers(house)
+        self._strangers = SlidingWindow(house.clock, STRANGER_ROWS, STRANGER_WINDOW_S)
         self._by_address: dict[tuple[str, str], Route] = {}
 
     def application(self) -> web.Application:
@@ -69,17 +75,41 @@ class HttpDoor:
             body = await self._early_body(request, route)
             if is_stop(request) or body_means_stop(body):
                 return await self._handlers.stop(Asked(request, caller, {}))
+        answer = await self._guarded(request, route, caller, body)
+        if route is not None and route.recorded and isinstance(answer, Refusal):
+            await self._record(request, caller, answer.check, answer.verdict)
+        return answer
+
+    async def _guarded(
+        self,
+        request: web.Request,
+        route: Route | None,
+        caller: Caller | None,
+        body: bytes | Verdict | None,
+    ) -> web.Response:
+        """Host and Origin, key, address; then the rest of the checks."""
         host, origin = single(request, "Host"), single(request, "Origin")
         wrong = self._hosts.check(host, origin, local_address_of(request))
         if wrong is not None:
-            return verdict_answer(wrong)
+            return Refusal("host", wrong)
         if route is not None and route.role is None:
             return await self._handler(route)(Asked(request, caller or NOBODY, {}))
         if caller is None:
-            return self._wrong_key(request, key)
+            return self._wrong_key(request)
         if route is None:
             return self._no_such_address(request)
         return await self._known(request, route, caller, body)
+
+    async def _record(
+        self, request: web.Request, caller: Caller | None, check: str, verdict: Verdict
+    ) -> None:
+        """One audit row for what this door refused; of strangers only so many."""
+        if caller is None:
+            if self._strangers.wait_s() > 0:
+                return
+            self._strangers.note()
+        what = f"{request.method} {request.path}"
+        await self._house.session.ledger.at_door(caller or NOBODY, what, check, verdict)
 
     async def _early_body(
         self, request: web.Request, route: Route | None
@@ -100,27 +130,29 @@ class HttpDoor:
         problem = check_type(request, body)
         parsed = problem or parse_object(body)
         if isinstance(parsed, Verdict):
-            return verdict_answer(parsed)
-        refused = self._role(route, caller) or self._rate(route, caller)
-        if refused is not None:
-            return verdict_answer(refused)
+            return Refusal("body", parsed)
+        if (wrong := self._role(route, caller)) is not None:
+            return Refusal("role", wrong)
+        if (early := self._rate(route, caller)) is not None:
+            return Refusal("rate", early)
         return await self._handler(route)(Asked(request, caller, parsed))
 
     def _handler(self, route: Route) -> Handler:
         handler: Handler = getattr(self._handlers, route.handler)
         return handler
 
-    def _wrong_key(self, request: web.Request, key: str | None) -> web.Response:
+    def _wrong_key(self, request: web.Request) -> web.Response:
+        key = request.headers.get("X-API-Key")
         wait_s = self._house.wrong_keys.note(peer_of(request)) if key else None
         if wait_s is not None:
             sentence = f"Too many wrong keys from this address. Wait {wait_s:.0f} s, then try."
             return refusal(Code.SLOW_DOWN, sentence, wait_s)
         what = "is wrong or was revoked" if key else "is missing"
-        return refusal(
-            Code.BAD_KEY,
+        sentence = (
             f"The X-API-Key header {what}. Ask the arm's operator for a key "
-            "(armlabd keys add NAME --role agent).",
+            "(armlabd keys add NAME --role agent)."
         )
+        return Refusal("key", Verdict.refused(Code.BAD_KEY, sentence))
 
     def _route_of(self, request: web.Request) -> Route | None:
         resource = request.match_info.route.resource
@@ -142,7 +174,7 @@ class HttpDoor:
 
     def _refused_unread(self, verdict: Verdict) -> web.Response:
         """A body that was not read to its end: the connection cannot go on."""
-        answer = verdict_answer(verdict)
+        answer = Refusal("body", verdict)
         answer.force_close()
         return answer
 

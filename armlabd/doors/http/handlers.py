@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from armlabd.doors.http.answers import json_answer, refusal, verdict_answer
+from armlabd.doors.http.answers import Refusal, json_answer, refusal, verdict_answer
 from armlabd.doors.http.house import House
 from armlabd.gate.roles import Caller
 from armlabd.gate.tools import function_schemas, schemas
@@ -49,7 +49,7 @@ class Handlers:
         if asked.body:
             names = ", ".join(sorted(asked.body))[:80]
             sentence = f"{names}: no parameters are taken here. Send {{}}."
-            return refusal(Code.UNKNOWN_PARAMETER, sentence)
+            return Refusal("arguments", Verdict.refused(Code.UNKNOWN_PARAMETER, sentence))
         if self._house.session.stopped:  # what was stopped ends before anything can move again
             self._house.runs.notify_stop()
         return verdict_answer(await self._house.session.clear(asked.caller))
@@ -93,14 +93,14 @@ class Handlers:
         """Start a run for a plan."""
         plan = parse_plan(asked.body)
         if not isinstance(plan, Plan):
-            return verdict_answer(Verdict.of_problems(plan))
+            return Refusal("arguments", Verdict.of_problems(plan))
         return verdict_answer(await self._house.runs.start_plan(plan, asked.caller), ACCEPTED)
 
     async def goal(self, asked: Asked) -> web.Response:
         """Start a run for a sentence. (One that means stop never comes here: the stop lane.)"""
         problem = _only(asked.body, "goal")
         if problem is not None:
-            return verdict_answer(problem)
+            return Refusal("arguments", problem)
         started = await self._house.runs.start_goal(asked.body["goal"], asked.caller)
         return verdict_answer(started, ACCEPTED)
 
@@ -129,7 +129,7 @@ class Handlers:
         """A person's answer to a question."""
         problem = _only(asked.body, "answer")
         if problem is not None:
-            return verdict_answer(problem)
+            return Refusal("arguments", problem)
         question_id = asked.request.match_info["id"]
         said = asked.body["answer"]
         return verdict_answer(await self._house.runs.answer(question_id, said, asked.caller))

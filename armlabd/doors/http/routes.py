@@ -26,6 +26,11 @@ class Route:
     bucket: Bucket
     handler: str
 
+    @property
+    def recorded(self) -> bool:
+        """True where a refusal belongs in the audit: what is asked could move or change things."""
+        return self.method != "GET" and self.handler != "check_plan"
+
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/healthz", None, Bucket.NONE, "healthz"),
