@@ -114,6 +114,8 @@ def status_lines(status: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     if status["stopped"]:
         stop = status["stop"] or {}
         lines.append((f"STOPPED: {stop.get('sentence', '')}", "bold red"))
+        if stop.get("disk_error"):
+            lines.append((f"  the stop is not on disk yet: {stop['disk_error']}", "red"))
         lines.append(("  next: armlabd clear-stop (operator), when the cause is gone", None))
     if arm.get("joints_deg"):
         joints = "  ".join(f"{name} {value:+.1f}" for name, value in arm["joints_deg"].items())

@@ -58,9 +58,12 @@ class CoreProcess:
         return self._pid
 
     def spawn(self) -> None:
-        """Start a core without waiting; an adoptable one is looked for in `start`."""
+        """Start a core without waiting; an adoptable one is looked for in `start`.
+
+        Raises CoreError.
+        """
         path = Path(self._settings.state_dir) / "core.json"
-        write_atomic(path, self._settings.to_json().encode())
+        _told(path, self._settings.to_json().encode())
         self._process = subprocess.Popen(
             [sys.executable, "-m", "armlabd.motion.core", str(path)],
             stdin=subprocess.DEVNULL,
@@ -186,6 +189,20 @@ class CoreProcess:
         if self._process is not None:
             return self._process.poll() is None
         return self._pid is not None and _is_core(self._pid)
+
+
+def _told(path: Path, settings: bytes) -> None:
+    """Write what the core is told, unless it stands there already: a full disk ends no start."""
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == settings:
+            return
+    try:
+        write_atomic(path, settings)
+    except OSError as error:
+        raise CoreError(
+            f"{path} cannot be written: {error.strerror or error}. Free the disk or mend the state "
+            "folder, then start again."
+        ) from error
 
 
 async def _told_by(command: list[str]) -> str:

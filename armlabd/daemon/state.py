@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import logging
 import os
 from pathlib import Path
 
 from armlabd.durable import remove, write_atomic
+
+log = logging.getLogger(__name__)
 
 SOCKET_LIMIT = 107  # bytes of a Unix socket's path on Linux, without the closing zero
 NOTE = "daemon.json"
@@ -54,7 +57,10 @@ class FolderLock:
         try:
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise StateError(f"{path} cannot be opened: {error.strerror}. Mend it.") from error
+            raise StateError(
+                f"{path} cannot be opened: {error.strerror}. Free the disk, mend the folder, or "
+                "choose another with --state."
+            ) from error
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -70,9 +76,17 @@ class FolderLock:
 
 
 def write_note(folder: Path, url: str, simulated: bool) -> None:
-    """Tell the CLI where this daemon answers."""
+    """Tell the CLI where this daemon answers. It can do without: a full disk ends no start."""
     note = {"url": url, "pid": os.getpid(), "simulated": simulated}
-    write_atomic(folder / NOTE, json.dumps(note).encode(), 0o644)
+    try:
+        write_atomic(folder / NOTE, json.dumps(note).encode(), 0o644)
+    except OSError as error:
+        log.warning(
+            "%s cannot be written (%s): the command line needs --url %s. Free the disk.",
+            folder / NOTE,
+            error.strerror or error,
+            url,
+        )
 
 
 def forget_note(folder: Path) -> None:

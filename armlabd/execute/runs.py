@@ -84,7 +84,8 @@ class RunManager:
             try:
                 folder = await asyncio.to_thread(self._store.create, goal)
             except OSError as error:
-                sentence = f"The run cannot be recorded: {error}. Free the disk, then try again."
+                why = error.strerror or error
+                sentence = f"The run cannot be recorded: {why}. Free the disk, then try again."
                 return Verdict.refused(Code.DISK, sentence)
             refusal = self._taken(folder, caller)
             if refusal is not None:

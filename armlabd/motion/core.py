@@ -288,7 +288,10 @@ class Core:
         code, sentence = Code.OK, "The stop is cleared. Torque stays off until the next motion."
         if ticket.error is not None:
             code = Code.CANNOT_CLEAR
-            sentence = f"The stop stays: its record cannot be written ({ticket.error})."
+            sentence = (
+                f"The stop stays, because its record cannot be written: {ticket.error}. Free the "
+                "disk or mend the state folder, then clear again."
+            )
         elif stops != self.lane.count or self.button.stops:
             code, sentence = Code.CANNOT_CLEAR, "The stop stays: another one came meanwhile."
             self.latch.write_again()

@@ -39,7 +39,7 @@ def _carry_out(work: Work, ticket: Ticket) -> None:
     try:
         work()
     except OSError as error:
-        ticket.error = f"{error.strerror or error} ({error.filename})"
+        ticket.error = str(error.strerror or error)
     ticket.done = True
 
 

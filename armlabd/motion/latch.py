@@ -6,6 +6,7 @@ strange file all mean stopped. It survives restarts and power cuts. Nothing here
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from armlabd.durable import write_atomic
+from armlabd.durable import remove, write_atomic
 from armlabd.motion.disk import Disk, Ticket
 
 FILE = "stop.json"
@@ -22,7 +23,8 @@ RETRY_S = 1.0  # a stop that could not be written is tried again this often
 
 CAUSES: dict[str, str] = {
     "asked": "A stop was asked for.",
-    "new": "This state folder is new: a person clears the first stop.",
+    "": "Why is not on record.",
+    "new": "No stop record is here, as in a new state folder: a person clears the first stop.",
     "unreadable": "The stop record cannot be read, which counts as stopped.",
     "button": "The stop button is pressed, or its line is broken or not read.",
     "lease_lost": "The daemon fell silent while the arm moved.",
@@ -128,8 +130,17 @@ def _cause(raw: Mapping[str, Any]) -> Cause:
 
 
 def write_cause(path: Path, cause: Cause) -> None:
-    """Write the record of a stop durably. Raises OSError."""
-    write_atomic(path, _text({"stopped": True, **asdict(cause)}))
+    """Write the record of a stop durably. Raises OSError.
+
+    A full disk takes no new record, but gives up an old one: without any, the arm counts as
+    stopped, so the record of a cleared stop must not outlive this one.
+    """
+    try:
+        write_atomic(path, _text({"stopped": True, **asdict(cause)}))
+    except OSError:
+        with contextlib.suppress(OSError):
+            remove(path)
+        raise
 
 
 def _text(record: Mapping[str, Any]) -> bytes:

@@ -64,6 +64,12 @@ class Client:
         self.connected = False
 
 
+class Pid:
+    """All that is asked of a process just started."""
+
+    pid = 1
+
+
 def made(tmp_path: Path, client: Client) -> CoreProcess:
     return CoreProcess(CoreSettings(str(tmp_path), "none"), client)  # type: ignore[arg-type]
 
@@ -129,6 +135,24 @@ async def test_a_core_that_does_not_leave_is_ended(tmp_path: Path, core: Any) ->
     await process._wait_gone(0.0)
     core.wait(5)
     assert core.returncode == -9
+
+
+def test_case_62_a_full_disk_does_not_keep_a_core_from_starting_as_before(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    started: list[Any] = []
+    core = made(tmp_path, Client())
+    settings = CoreSettings(str(tmp_path), "none").to_json()
+    monkeypatch.setattr(core_process, "write_atomic", full)
+    monkeypatch.setattr(core_process.subprocess, "Popen", lambda *a, **_: started.append(a) or Pid)
+    with pytest.raises(CoreError, match=r"No space left on device\. Free the disk"):
+        core.spawn()
+    (tmp_path / "core.json").write_text(settings)
+    core.spawn()
+    assert len(started) == 1
 
 
 async def test_a_core_that_ends_at_its_start_is_told(tmp_path: Path, monkeypatch: Any) -> None:

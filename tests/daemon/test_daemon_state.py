@@ -87,6 +87,34 @@ def test_the_note_for_the_command_line_comes_and_goes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def full(path: Path, *_: Any) -> None:
+    raise OSError(28, "No space left on device", str(path))
+
+
+def test_case_62_a_note_that_cannot_be_written_ends_no_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("armlabd.daemon.state.write_atomic", full)
+    write_note(tmp_path, "http://127.0.0.1:5", True)
+    assert "the command line needs --url http://127.0.0.1:5" in caplog.text
+
+
+def test_case_62_first_keys_on_a_full_disk_are_refused_or_at_least_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from armlabd.daemon.house import first_keys
+    from armlabd.gate.roles import KeyRing
+
+    monkeypatch.setattr("armlabd.daemon.house.write_atomic", full)
+    ring = KeyRing(tmp_path / "keys.json", {})
+    assert len(first_keys(ring, tmp_path)) == 2
+    assert "keep the key that is shown" in caplog.text
+    monkeypatch.setattr("armlabd.gate.keyfile.write_atomic", full)
+    (tmp_path / "keys.json").unlink()
+    with pytest.raises(StateError, match=r"No space left on device\. Free the disk"):
+        first_keys(KeyRing(tmp_path / "keys.json", {}), tmp_path)
+
+
 # --- settings -----------------------------------------------------------------------------------
 
 

@@ -228,6 +228,20 @@ def test_a_stop_record_that_is_not_clearly_cleared_means_stopped(
     assert make(cleared=False).core.latch.stopped
 
 
+def test_case_62_a_stop_on_a_full_disk_leaves_no_record_of_a_cleared_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    arena = Arena(tmp_path).ready()
+    assert read_cause(tmp_path / "stop.json") is None
+    monkeypatch.setattr("armlabd.motion.latch.write_atomic", full)
+    arena.now("stop")
+    assert arena.core.latch.disk_error == "No space left on device"
+    assert Arena(tmp_path, cleared=False, boot="after a power cut").core.latch.stopped
+
+
 def test_only_a_cleared_record_means_not_stopped(make: Make, tmp_path: Path) -> None:
     (tmp_path / "stop.json").write_text('{"stopped": false, "by": "a person"}')
     assert not make(cleared=False).core.latch.stopped
