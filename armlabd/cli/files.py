@@ -22,6 +22,8 @@ def keys(options: argparse.Namespace) -> int:
         return _keys(KeyRing(folder / "keys.json"), options)
     except (KeyFileError, ValueError) as error:
         complain(str(error))
+    except BrokenPipeError:
+        raise  # it is the reader that left, not the keys
     except OSError as error:
         complain(f"The keys in {folder} cannot be reached: {error.strerror}. Use --state or root.")
     return REFUSED

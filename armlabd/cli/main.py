@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from armlabd import __version__
-from armlabd.cli.exits import REFUSED, UNREACHABLE, USAGE
+from armlabd.cli.exits import OK, REFUSED, UNREACHABLE, USAGE
 
 EPILOG = "Exit status: 0 done, 1 refused, 2 wrong use, 3 no daemon answers."
 
@@ -130,5 +131,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def entry() -> None:
-    """The installed command."""
-    sys.exit(main())
+    """The installed command. A reader that left early (`| head`) is no fault."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains when it ends
+        code = OK
+    sys.exit(code)

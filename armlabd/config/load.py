@@ -57,8 +57,11 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise ConfigError(path, ["There is no such file. Name another with --config."]) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(path, [f"It cannot be read: {error}."]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(path, ["It cannot be read: it is no UTF-8 text."]) from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ConfigError(path, [f"It cannot be read: {why}. Name a file."]) from error
 
 
 def _tuples(value: Any) -> Any:
@@ -70,6 +73,28 @@ def _tuples(value: Any) -> Any:
     return value
 
 
+# What a type of fault says is allowed; {names} are filled from the fault's own figures.
+ALLOWED: Mapping[str, str] = {
+    "greater_than_equal": "it must be {ge:g} or more",
+    "less_than_equal": "it must be {le:g} or less",
+    "finite_number": "it must be a finite number",
+    "float_type": "it must be a number",
+    "int_type": "it must be a whole number",
+    "int_from_float": "it must be a whole number",
+    "string_type": "it must be a text in quotes",
+    "bool_type": "it must be true or false",
+    "tuple_type": "it must be a list in square brackets",
+    "dict_type": "it must be a table",
+    "model_type": "it must be a table",
+    "literal_error": "it must be {expected}",
+    "too_short": "it must have at least {min_length} parts",
+    "too_long": "it must have at most {max_length} parts",
+    "string_too_short": "it must have at least {min_length} character",
+    "string_too_long": "it must have at most {max_length} characters",
+    "string_pattern_mismatch": "it must hold no control characters",
+}
+
+
 def _sentence(detail: ErrorDetails, text: str) -> str:
     parts = [str(part) for part in detail["loc"]]
     key = ".".join(parts) or "the file"
@@ -77,7 +102,12 @@ def _sentence(detail: ErrorDetails, text: str) -> str:
     where = f" (line {line})" if line else ""
     if detail["type"] == "extra_forbidden":
         return f"{key}{where} is no setting of armlabd. Remove it, or see config.toml for its name."
+    if detail["type"] == "missing":
+        return f"{key}{where} is missing. Add it; config.toml shows the form."
+    words = ALLOWED.get(detail["type"])
     reason = detail["msg"].removeprefix("Value error, ").rstrip(".")
+    if words is not None:
+        reason = words.format(**detail.get("ctx", {}))
     return f"{key} = {detail['input']!r}{where} is not allowed: {reason}."
 
 

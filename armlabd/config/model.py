@@ -264,6 +264,16 @@ class Config(Part):
     log: LogConfig = LogConfig()
     sim: SimConfig = SimConfig()
 
+    @model_validator(mode="after")
+    def _places_on_the_table(self) -> Self:
+        for name, (x, y) in self.places.items():
+            if not (0.10 <= x <= 0.28 and -0.15 <= y <= 0.15):
+                raise ValueError(
+                    f"places.{name} = [{x:g}, {y:g}] lies where the hand never goes; allowed are "
+                    "x 0.10 to 0.28 and y -0.15 to 0.15 m"
+                )
+        return self
+
     def object_kinds(self) -> tuple[ObjectKind, ...]:
         """The kinds of block as the bottom of the house knows them."""
         return tuple(ObjectKind(o.label, o.hue, o.size_m) for o in self.objects)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from armlabd.arm.calibration import CalibrationError, parse
+from armlabd.arm.geometry import forward
+from armlabd.arm.joints import Pose
 from armlabd.arm.limits import Box, LimitError, Limits, tighten
 from armlabd.config import Config
+from armlabd.gate.moves import CLEAR_Z_M
+from armlabd.motion.guard import violation
 from armlabd.motion.settings import CoreSettings
 from armlabd.verdict import Code
+
+log = logging.getLogger(__name__)
 
 
 class StartError(Exception):
@@ -46,6 +53,33 @@ def _tightened(config: Config) -> Limits:
     )
 
 
+def _check_poses(config: Config, limits: Limits) -> None:
+    """Poses that the guard would refuse. Raises StartError; a park pose is only warned of.
+
+    Without a park pose the arm is held at the end instead; without a home nothing works.
+    """
+    motion = config.motion
+    for name, angles in (("home_pose", motion.home_pose), ("view_pose", motion.view_pose)):
+        pose = Pose(*angles, 0.0)
+        height_m = forward(pose).tool[2]
+        why = _broken(pose, limits)
+        if why is None and height_m < CLEAR_Z_M:
+            why = f"the tool point is at z {height_m:.3f} m, less than {CLEAR_Z_M:g} m"
+        if why is not None:
+            raise StartError(f"[motion] {name} cannot be used: {why}. Choose other angles.")
+    why = _broken(Pose(*motion.park_pose, 0.0), limits)
+    if why is not None:
+        log.warning("[motion] park_pose cannot be used (%s): at the end the arm is held", why)
+
+
+def _broken(pose: Pose, limits: Limits) -> str | None:
+    """The limit that a pose breaks most, in words."""
+    deepest = max(violation(pose, limits), key=lambda depth: depth.depth, default=None)
+    if deepest is None:
+        return None
+    return f"it breaks the limit {deepest.name} by {deepest.depth:.3g} {deepest.unit}"
+
+
 def calibration_text(config: Config, state: Path) -> str | None:
     """The text of the arm's calibration; None when there is none yet. Raises StartError."""
     named = bool(config.arm.calibration)
@@ -65,15 +99,17 @@ def calibration_text(config: Config, state: Path) -> str | None:
 def core_settings(
     config: Config, state: Path, *, port: str, calibration: str | None, simulated: bool
 ) -> CoreSettings:
-    """Everything the core is told."""
+    """Everything the core is told. Raises StartError."""
     motion = config.motion
+    limits = limits_of(config)
+    _check_poses(config, limits)
     return CoreSettings(
         state_dir=str(state),
         port=port,
         baud=config.arm.baud,
         simulated=simulated,
         calibration=calibration,
-        limits=limits_of(config).as_dict(),
+        limits=limits.as_dict(),
         home_pose=motion.home_pose,
         view_pose=motion.view_pose,
         park_pose=motion.park_pose,

@@ -42,13 +42,15 @@ def load_keys(path: Path) -> tuple[StoredKey, ...]:
     """The keys in `path`; none for a missing file. Raises KeyFileError."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(raw, dict) or not isinstance(raw.get("keys"), list):
+            raise ValueError('it holds no {"keys": [...]}')
         return tuple(_parse(item) for item in raw["keys"])
     except FileNotFoundError:
         return ()
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise KeyFileError(
-            f"{path} cannot be used as the file of keys ({error}). No key was accepted and the "
-            "file was left as it is. Mend it, or move it away and make new keys."
+            f"{path} cannot be used as the file of keys: {_why(error)}. No key was accepted and "
+            "the file was left as it is. Mend it, or move it away and make new keys."
         ) from error
 
 
@@ -67,8 +69,19 @@ def file_mark(path: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
+        return "it is no JSON"
+    return str(error)
+
+
 def _parse(item: Any) -> StoredKey:
-    key = StoredKey(**item)
+    try:
+        key = StoredKey(**item)
+    except TypeError:
+        raise ValueError("a key has not the fields it needs") from None
     texts = (key.name, key.role, key.digest, key.created)
     if not all(isinstance(text, str) for text in texts) or not isinstance(key.revoked, bool):
         raise ValueError("a field has the wrong type")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -272,3 +275,12 @@ def test_cancel_finds_the_run_that_goes_on(daemon: Any, capsys: Any) -> None:
     assert daemon.asked[1][:2] == ("DELETE", "/runs/run-000007")
     assert "run-000007: cancelled. The run was cancelled." in capsys.readouterr().out
     assert main(["cancel"]) == 1
+
+
+def test_a_reader_that_leaves_early_is_no_fault(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)  # as `| head` does when it has seen enough
+    command = [sys.executable, "-m", "armlabd", "keys", "--state", str(tmp_path), "add", "one"]
+    ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (0, b"")

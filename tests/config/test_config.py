@@ -42,6 +42,15 @@ def test_the_shipped_file_explains_every_key() -> None:
 
 FAULTS = [
     ("[http]\nport = 70000\n", "http.port = 70000 (line 2)"),
+    ("[http]\nport = 70000\n", "is not allowed: it must be 65535 or less."),
+    ('[http]\nport = "a"\n', "it must be a whole number"),
+    ("[arm]\nport = 5\n", "arm.port = 5 (line 2) is not allowed: it must be a text in quotes."),
+    ('[gate]\nallow = "*"\n', "it must be a list in square brackets"),
+    ('[stop]\naction = "coast"\n', "it must be 'torque_off' or 'hold'."),
+    ('[[objects]]\nlabel = "x"\n', "objects.0.hue (line 1) is missing. Add it; config.toml"),
+    ("[motion]\nhome_pose = [0, 0, 0]\n", "motion.home_pose.3 (line 2) is missing"),
+    ("http = 5\n", "http = 5 (line 1) is not allowed: it must be a table."),
+    ("[places]\nbin = [5, 5]\n", "places.bin"),
     ("[http]\nnope = 1\n", "http.nope (line 2) is no setting"),
     ("[nope]\na = 1\n", "nope (line 1) is no setting"),
     ("[motion]\nspeed_dps = true\n", "motion.speed_dps = True (line 2)"),

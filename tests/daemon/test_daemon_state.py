@@ -167,6 +167,32 @@ def test_travel_that_does_not_fit_ends_the_start_with_a_sentence(travel: Any) ->
         limits_of(config(limits={"shoulder_pan_deg": travel}))
 
 
+@pytest.mark.parametrize(
+    ("name", "angles", "words"),
+    [
+        ("home_pose", (0.0, 0.0, 60.0, 60.0, 0.0), "breaks the limit floor:"),
+        ("view_pose", (120.0, -90.0, 60.0, 60.0, 0.0), "travel:shoulder_pan by 10 deg"),
+        ("home_pose", (0.0, -98.0, 86.0, 75.0, 0.0), "less than 0.05 m."),
+    ],
+)
+def test_a_pose_that_the_guard_would_refuse_ends_the_start(
+    tmp_path: Path, name: str, angles: Any, words: str
+) -> None:
+    own = config(motion={name: angles})
+    with pytest.raises(StartError) as caught:
+        core_settings(own, tmp_path, port="auto", calibration=None, simulated=False)
+    assert str(caught.value).startswith(f"[motion] {name} cannot be used: ")
+    assert words in str(caught.value)
+
+
+def test_a_park_pose_that_the_guard_would_refuse_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = config(limits={"floor_m": 0.02})
+    core_settings(own, tmp_path, port="auto", calibration=None, simulated=False)
+    assert "park_pose cannot be used (it breaks the limit floor:tool by 0.00367 m" in caplog.text
+
+
 def test_a_calibration_is_read_from_where_the_settings_say(tmp_path: Path) -> None:
     from armlabd.sim.calibration import calibration_json
 
