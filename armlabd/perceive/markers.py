@@ -77,7 +77,7 @@ def _fit(pixels: Floats, table: Floats) -> Homography | MarkerProblem:
         return MarkerProblem("The markers lie in one line in the picture. Check where they lie.")
     matrix = np.asarray(found, np.float64)
     errors = np.linalg.norm(_project(matrix, pixels) - table, axis=1)
-    worst_m = float(errors.max())
+    worst_m = float(np.max(errors))
     if not worst_m <= MAX_ERROR_M:  # also refuses NaN
         return MarkerProblem(
             f"The markers do not lie where the settings say: a corner is {worst_m * 1000:.1f} mm "
