@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 CONNECT_TIMEOUT_S = 10.0
 PUSH_TIMEOUT_S = 3.0
 LEAVE_TIMEOUT_S = 30.0  # parking from the far corner at low speed takes about ten seconds
+SILENT_TIMEOUT_S = 3.0  # between the end of a core's connection and of the core itself
 RELEASE_TIMEOUT_S = 10.0
 RESTART_DELAYS_S = (0.1, 0.5, 2.0, 10.0)
 
@@ -80,12 +81,18 @@ class CoreProcess:
         self._watching = asyncio.create_task(self._watch(), name="core watch")
 
     async def close(self) -> None:
-        """Say goodbye and wait for the core to follow its exit policy."""
+        """Say goodbye and wait for the core to follow its exit policy.
+
+        Meanwhile a stop still reaches it. One that hangs is ended and the arm released.
+        """
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
-        await self._client.close(goodbye=True)
-        await self._wait_gone(LEAVE_TIMEOUT_S)
+        await self._client.goodbye()
+        left = await self._wait_gone(LEAVE_TIMEOUT_S, listening=True)
+        await self._client.close()
+        if not left:
+            await self._release()
 
     async def _adopt(self) -> bool:
         """Take over a running core with the same settings; ask one with others to leave."""
@@ -175,15 +182,23 @@ class CoreProcess:
                 os.kill(self._pid, signal.SIGKILL)
         self._process = self._pid = None
 
-    async def _wait_gone(self, timeout_s: float) -> None:
-        deadline = asyncio.get_running_loop().time() + timeout_s
+    async def _wait_gone(self, timeout_s: float, *, listening: bool = False) -> bool:
+        """True when the core left by itself; one that does not is ended.
+
+        `listening`: the connection is kept meanwhile, so a core that goes silent is ended soon.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
         while self._is_there():
-            if asyncio.get_running_loop().time() > deadline:
+            if listening and not self._client.connected:
+                listening, deadline = False, loop.time() + SILENT_TIMEOUT_S
+            if loop.time() > deadline:
                 log.error("the motion core did not leave in time: it is ended")
                 self._kill()
-                return
+                return False
             await asyncio.sleep(0.02)
         self._process = self._pid = None
+        return True
 
     def _is_there(self) -> bool:
         if self._process is not None:

@@ -65,7 +65,7 @@ def _keep(path: Path, text: str) -> None:
 
 
 class Rooms:
-    """The built house. `start` brings up the core, `close` leaves by the exit policy."""
+    """The built house. `start` brings up the core, `leave` ends it by the exit policy."""
 
     def __init__(
         self,
@@ -137,12 +137,15 @@ class Rooms:
         """End the running run in order; no other starts. A stop still comes in meanwhile."""
         await self.runs.close()
 
+    async def leave(self) -> None:
+        """Let the core leave by its exit policy. A stop at the door still reaches it meanwhile."""
+        await self.core.close()
+
     async def close(self) -> None:
-        """End the core by its exit policy, and let go of the camera."""
+        """Let go of what is left, once the door is shut."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
-        await self.core.close()
         self.eye.close()
 
     async def _check(self, plan: Plan) -> Report:

@@ -112,6 +112,7 @@ async def _serve_in(
         log.info("leaving: the arm follows its exit policy (%s)", config.motion.exit)
     finally:
         await rooms.end_runs()
+        await rooms.leave()  # the arm may be on its way to park: the door stays open for a stop
         forget_note(state)
         await server.close()
         await rooms.close()

@@ -80,12 +80,18 @@ class CoreClient:
             jobs.append(self._renew())
         self._tasks = [asyncio.get_running_loop().create_task(job) for job in jobs]
 
+    async def goodbye(self) -> None:
+        """Let the core follow its exit policy. The connection stays: a stop still gets through."""
+        self._closing = True
+        if self.connected:
+            with contextlib.suppress(CoreGone, TimeoutError):
+                await asyncio.wait_for(self._ask({"do": "goodbye"}), 1.0)
+
     async def close(self, goodbye: bool = False) -> None:
         """Leave; with `goodbye` the core follows its exit policy, without it waits for a daemon."""
         self._closing = True
-        if goodbye and self.connected:
-            with contextlib.suppress(CoreGone, TimeoutError):
-                await asyncio.wait_for(self._ask({"do": "goodbye"}), 1.0)
+        if goodbye:
+            await self.goodbye()
         await self._drop()
 
     async def move(

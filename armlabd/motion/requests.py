@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 STALE_S = 0.05  # five cycles: an older pose is no ground to move on
 ROW_BYTES = 48  # six little-endian float64
 TORQUE_RANGE = (5.0, 50.0)  # percent; 100 trips the servo's overload latch after 2 s
+LEAVING = "armlabd is ending: the arm follows its exit policy and takes no other motion."
 STOPPED = "The arm is stopped. A person with the operator role clears it; nothing resumes."
 
 
@@ -130,7 +131,9 @@ class Requests:
             if core.link.state in ("not_calibrated", "calibration_differs"):
                 code = Code.NOT_CALIBRATED
             return cancelled(code, f"{core.link.detail} {STATES[core.link.state]}".strip())
-        if not own and (core.leaving.policy or not core.lease.alive(now_s)):
+        if not own and core.leaving.policy:
+            return cancelled(Code.LEASE_LOST, LEAVING)
+        if not own and not core.lease.alive(now_s):
             return cancelled(Code.LEASE_LOST, "No daemon holds the lease: the arm rests.")
         if core.conductor.job is not None:
             return cancelled(Code.BUSY, "The arm is moving already. Wait for it, or cancel it.")

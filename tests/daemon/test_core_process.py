@@ -52,12 +52,16 @@ class Client:
     def __init__(self, answers: bool = False, state: CoreState | None = None) -> None:
         self.answers, self.snapshot, self.connected = answers, state, False
         self.closed: list[bool] = []
+        self.said_goodbye = False
         self.on_lost: Any = None
 
     async def connect(self) -> None:
         if not self.answers:
             raise ConnectionRefusedError
         self.connected = True
+
+    async def goodbye(self) -> None:
+        self.said_goodbye = True
 
     async def close(self, goodbye: bool = False) -> None:
         self.closed.append(goodbye)
@@ -135,6 +139,39 @@ async def test_a_core_that_does_not_leave_is_ended(tmp_path: Path, core: Any) ->
     await process._wait_gone(0.0)
     core.wait(5)
     assert core.returncode == -9
+
+
+async def test_a_core_that_hangs_while_leaving_is_ended_and_the_arm_released(
+    tmp_path: Path, monkeypatch: Any, core: Any
+) -> None:
+    released: list[bool] = []
+
+    async def told(command: list[str]) -> str:
+        released.append(core.poll() is not None)
+        return "6 of 6 confirmed."
+
+    monkeypatch.setattr(core_process, "_told_by", told)
+    monkeypatch.setattr(core_process, "SILENT_TIMEOUT_S", 0.0)
+    client = Client(False)
+    process = made(tmp_path, client)
+    process._process, process._pid = core, core.pid
+    await process.close()
+    assert client.said_goodbye
+    assert client.closed == [False]
+    assert released == [True]
+
+
+async def test_a_core_that_leaves_is_not_released_over_its_policy(
+    tmp_path: Path, monkeypatch: Any, core: Any
+) -> None:
+    async def never(command: list[str]) -> str:
+        raise AssertionError("released against the exit policy")
+
+    monkeypatch.setattr(core_process, "_told_by", never)
+    process = made(tmp_path, Client(True))
+    process._process, process._pid = core, core.pid
+    core.stdin.close()  # it leaves
+    await process.close()
 
 
 def test_case_62_a_full_disk_does_not_keep_a_core_from_starting_as_before(

@@ -122,6 +122,22 @@ async def test_goodbye_ends_the_core_and_close_alone_does_not(running: Running) 
     assert not running.path.exists()
 
 
+async def test_a_stop_still_gets_through_after_the_goodbye(running: Running) -> None:
+    told: list[str] = []
+    client = CoreClient(running.path, SystemClock(), heartbeat_s=WAIT_S, on_lost=told.append)
+    await client.connect()
+    running.core.leaving.step = lambda now_s: None  # on its way to park
+    await client.goodbye()
+    assert running.core.leaving.policy == "park"
+    before = running.core.lane.count
+    await client.stop("asked", "a test")
+    assert running.core.lane.count == before + 1
+    running.end()
+    await until(lambda: not client.connected)
+    await client.close()
+    assert told == []
+
+
 async def test_losing_the_core_is_told_once_and_ends_all_waiting(running: Running) -> None:
     told: list[str] = []
     client = CoreClient(running.path, SystemClock(), heartbeat_s=WAIT_S, on_lost=told.append)
