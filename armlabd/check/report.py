@@ -60,5 +60,10 @@ class Report:
         if self.ok:
             return Verdict(Code.OK, self.outcome, self.as_dict())
         problems = tuple(Problem(fault.code, fault.sentence) for fault in self.faults)
-        sentence = f"{self.outcome}: " + " ".join(problem.sentence for problem in problems)
+        sentence = f"{self.outcome}: " + " ".join(_ended(p.sentence) for p in problems)
         return Verdict(problems[0].code, sentence, self.as_dict(), problems)
+
+
+def _ended(sentence: str) -> str:
+    """A sentence that others follow: from a capital to a full stop."""
+    return sentence[:1].upper() + sentence[1:].rstrip(".") + "."

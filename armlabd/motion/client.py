@@ -19,7 +19,10 @@ from armlabd.verdict import Code, Verdict
 
 LEASE_EVERY_S = 0.1  # five renewals fit into the shortest lapse the core forgives
 WATCH_EVERY_S = 0.02
-UNREACHABLE = "The motion core cannot be reached: cut the power of the arm."
+UNREACHABLE = (
+    "The motion core does not answer, so nobody can say whether the arm stopped. The daemon ends "
+    "the core and releases the arm; if the arm still moves, cut its power."
+)
 LOST = "The motion core fell silent; the arm is being released."
 
 OnLost = Callable[[str], None]

@@ -324,6 +324,10 @@ def test_the_verdict_of_a_report_carries_every_fault() -> None:
         Code.NO_STATUS_FIRST,
         Code.UNKNOWN_TOOL,
     ]
+    said = "There is no tool called 'wave'. The tools are: "
+    assert said.lower() in verdict.sentence.lower()
+    assert verdict.sentence.count("Step ") == len(verdict.problems)
+    assert "step" not in verdict.sentence.replace("this step", "")
     assert check(STATUS).verdict().ok
 
 

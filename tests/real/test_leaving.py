@@ -25,8 +25,6 @@ def test_a_stop_while_the_arm_parks_at_the_end_stops_it_and_stays() -> None:
         assert "armlabd is ending" in refused.body["error"]
         answer = arm.agent.request("POST", "/stop", {})
         assert (answer.status, answer.body["confirmed"]) == (200, 6)
-        seq = arm.last_seq()
-        assert [f for f in arm.frames(seq) if f["kind"] == "goal"] == []
         arm.daemon.wait(45)
         arm.daemon = None
         assert json.loads((arm.state / "stop.json").read_text())["stopped"] is True
