@@ -27,7 +27,7 @@ CAUSES: dict[str, str] = {
     "new": "No stop record is here, as in a new state folder: a person clears the first stop.",
     "unreadable": "The stop record cannot be read, which counts as stopped.",
     "button": "The stop button is pressed, or its line is broken or not read.",
-    "lease_lost": "The daemon fell silent while the arm moved.",
+    "lease_lost": "The daemon fell silent while it moved the arm or had a run under way.",
     "bus_lost": "The servos stopped answering while the arm moved.",
     "core_lost": "The motion core fell silent and was ended.",
     "core_crashed": "The motion core ended without a goodbye.",

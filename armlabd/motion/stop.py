@@ -21,7 +21,10 @@ CONFIRM_BUDGET_S = 0.04  # the daemon waits 0.1 s for the acknowledgement; the r
 TRIES = 4
 AGAIN_S = 0.1  # torque-off repeated to servos that do not answer
 OF = len(SERVO_IDS)
-UNREACHABLE = "Bus unreachable: cut the power of the arm."
+UNREACHABLE = (
+    "Bus unreachable: the stop reached no servo and the arm may still be driven: cut the power of "
+    "the arm."
+)
 ARM_IDS = SERVO_IDS[:5]
 
 

@@ -77,7 +77,7 @@ def test_case_09_a_stop_on_a_closed_port_says_that_nothing_was_written(arena: Ar
     before = len(arena.frames)
     result = arena.now("stop", cause="asked", by="a test")
     assert (result["written"], result["confirmed"]) == (False, 0)
-    assert "cut the power" in result["sentence"]
+    assert "may still be driven: cut the power" in result["sentence"]
     assert len(arena.frames) == before
     assert any(arena.torque), "the arm is still driven, which is what the sentence says"
 
