@@ -221,6 +221,7 @@ COMMANDS: Mapping[str, Callable[[Options], int]] = {
     "plan": _lazy("goals", "plan"),
     "keys": _lazy("files", "keys"),
     "audit": _lazy("files", "audit"),
+    "calibration": _lazy("calibration", "calibration"),
     "status": status,
     "stop": stop,
     "clear-stop": clear_stop,

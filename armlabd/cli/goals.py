@@ -16,13 +16,13 @@ from armlabd.cli.show import (
     complain,
     error_of,
     plan_lines,
+    question_lines,
     say,
     scene_lines,
     step_line,
 )
 
 POLL_S = 0.2  # five a second: a quarter of the default limit on GET
-NEXT = "  answer it with: armlabd answer TEXT"
 
 
 def goal(options: argparse.Namespace) -> int:
@@ -107,10 +107,8 @@ class _Seen:
         question = run["question"]
         if question is not None and question["id"] != self.question:
             self.question = question["id"]
-            say(f"  question: {question['text']}", "yellow")
-            for number, option in enumerate(question["options"], start=1):
-                say(f"    {number}  {option}")
-            say(NEXT)
+            for text, style in question_lines(question):
+                say(text, style)
 
 
 def _ended(run: dict[str, Any], quiet: bool) -> int:

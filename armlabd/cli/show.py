@@ -127,4 +127,15 @@ def status_lines(status: Mapping[str, Any]) -> list[tuple[str, str | None]]:
         lines.append((f"{name}: {part['state']}{after}", None))
     if status.get("run"):
         lines.append((f"run: {status['run']['id']} {status['run']['state']}", None))
+        lines += question_lines(status["run"].get("question"))
     return lines
+
+
+def question_lines(question: Mapping[str, Any] | None) -> list[tuple[str, str | None]]:
+    """What a run asks a person, the answers to choose from, and how to give one."""
+    if not question:
+        return []
+    lines: list[tuple[str, str | None]] = [(f"  question: {question['text']}", "yellow")]
+    for number, option in enumerate(question["options"], start=1):
+        lines.append((f"    {number}  {option}", None))
+    return [*lines, ("  answer it with: armlabd answer TEXT (or the number)", None)]

@@ -8,6 +8,7 @@ from armlabd.arm.joints import JOINT_NAMES
 from armlabd.config import Config
 from armlabd.daemon.core_process import CoreProcess
 from armlabd.execute.eye import Eye
+from armlabd.execute.run import Run
 from armlabd.execute.runs import RunManager
 from armlabd.motion.client import CoreClient
 
@@ -53,7 +54,7 @@ class StatusBoard:
                 "next": "",
             },
             "button": self._button(),
-            "run": None if active is None else {"id": active.id, "state": str(active.state)},
+            "run": None if active is None else _run(active),
             "core": {"pid": self._core.pid, "losses": self._core.losses},
         }
 
@@ -86,6 +87,11 @@ class StatusBoard:
             "state": "no reader" if required else "no physical stop",
             "next": after if required else "Keep a hand on the power switch of the servo supply.",
         }
+
+
+def _run(active: Run) -> dict[str, Any]:
+    """The run that has the arm, and what it waits to hear from a person."""
+    return {"id": active.id, "state": str(active.state), "question": active.question}
 
 
 def _joints(pose: tuple[float, ...] | None) -> dict[str, float] | None:

@@ -120,3 +120,11 @@ def test_a_stopped_arm_is_shown_with_what_to_do_next(capsys: Any) -> None:
     assert "STOPPED: The button was pressed." in text
     assert "armlabd clear-stop" in text
     assert "button: no physical stop" in text
+
+
+def test_an_open_question_is_shown_with_its_options_and_how_to_answer() -> None:
+    asked = {"id": "run-000001-q1", "text": "Which one?", "options": ["the left", "the right"]}
+    lines = [line.strip() for line, _ in show.question_lines(asked)]
+    assert lines[:3] == ["question: Which one?", "1  the left", "2  the right"]
+    assert "armlabd answer" in lines[3]
+    assert show.question_lines(None) == []

@@ -250,11 +250,12 @@ def test_a_stop_is_told_with_its_cause_and_the_arm_is_read_meanwhile() -> None:
 
 
 def test_a_free_arm_shows_no_stop_and_its_run() -> None:
-    run = Part(id="run-000003", state="waiting")
+    question = {"id": "run-000003-q1", "text": "Which one?", "options": []}
+    run = Part(id="run-000003", state="waiting", question=question)
     status = board(CoreState(stopped=False, connected=True, pose=None), run=run)
     assert (status["stopped"], status["stop"]) == (False, None)
     assert status["arm"]["joints_deg"] is None
-    assert status["run"] == {"id": "run-000003", "state": "waiting"}
+    assert status["run"] == {"id": "run-000003", "state": "waiting", "question": question}
     assert status["simulated"] is True
     json.dumps(status)
 

@@ -39,8 +39,8 @@ async def test_the_three_endings_of_the_ten_step_plan(tmp_path: Path) -> None:
         before = len(rig.arena.goals())
         run = await rig.run("/plans/run", bad_plan())
         assert run["result"] == "refused"
-        assert "step 4" in run["sentence"]
-        assert "step 5" in run["sentence"]
+        assert "Step 4" in run["sentence"]
+        assert "Step 5" in run["sentence"]
         assert len(rig.arena.goals()) == before
 
 

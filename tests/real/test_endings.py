@@ -68,8 +68,8 @@ def test_a_bad_plan_names_both_faults_and_moves_nothing(shared: RealArm) -> None
     assert faults == {(4, "R1"), (5, "R2")}
     run = shared.wait_run(shared.plan(bad_plan()))
     assert run["result"] == "refused"
-    assert "step 4" in run["sentence"]
-    assert "step 5" in run["sentence"]
+    assert "Step 4" in run["sentence"]
+    assert "Step 5" in run["sentence"]
     assert run["steps"] == []
     assert shared.frames(last) == [], "no goal and no torque was sent"
 
@@ -119,18 +119,17 @@ def test_what_is_not_there_is_asked(shared: RealArm) -> None:
 
 
 def test_one_run_at_a_time_and_the_holder_is_named(shared: RealArm) -> None:
-    run_id = shared.goal("go home")
-    second = shared.client.request("POST", "/goals", {"goal": "go home"})
-    if second.status != 409:  # the first was already there: then it is the second that runs
-        run_id = second.body["id"]
-        second = shared.client.request("POST", "/goals", {"goal": "look"})
-    shared.wait_run(run_id)
-    assert second.status in (202, 409)
-    if second.status == 409:
-        assert second.body["code"] == "busy"
-        assert run_id in second.body["error"]
-    else:
-        shared.wait_run(second.body["id"])
+    shared.world("reset", blocks=[])
+    run_id = shared.goal("put the red block in the bin")
+    shared.wait_run(run_id, "waiting")  # it keeps the arm while its question is open
+    status, question = shared.status()["run"], shared.run(run_id)["question"]
+    assert status == {"id": run_id, "state": "waiting", "question": question}
+    for path, body in (("/goals", {"goal": "go home"}), ("/call/go_home", {})):
+        second = shared.client.request("POST", path, body)
+        assert (second.status, second.body["code"]) == (409, "busy")
+        assert f"{run_id} of the key 'ARM_OPERATOR_KEY' holds the arm" in second.body["error"]
+    assert shared.client.request("DELETE", f"/runs/{run_id}").ok
+    assert shared.status()["run"] is None
 
 
 def test_every_motion_has_an_intent_and_an_outcome_in_the_audit(shared: RealArm) -> None:
