@@ -102,6 +102,17 @@ async def test_a_clumsy_cry_of_stop_is_heard(door: Any, body: str) -> None:
     assert len(door.core.stops) == 1
 
 
+@pytest.mark.parametrize("key", ["reader", "operator"])
+async def test_stop_as_the_answer_to_any_question_takes_the_lane(door: Any, key: str) -> None:
+    ask = {"key": key, "json": {"answer": "stop!"}}
+    answer = await door.ask("POST", "/questions/run-000001-q1", **ask)
+    assert (answer.status, answer.body["confirmed"]) == (200, 6)
+    assert door.core.stops == [key]
+    other = await door.ask("POST", "/questions/run-000001-q1", key="operator", json={"answer": "1"})
+    assert other.code == "not_found"
+    assert door.core.stops == [key]
+
+
 async def test_a_goal_that_does_not_mean_stop_stops_nothing(door: Any) -> None:
     answer = await door.ask("POST", "/goals", json={"goal": "go home"})
     assert answer.status == 202

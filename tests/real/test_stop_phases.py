@@ -113,6 +113,19 @@ def test_stop_while_a_question_waits(shared: RealArm) -> None:
     clear_and_prove(shared)
 
 
+def test_stop_as_the_answer_to_a_question_stops_without_another_look(shared: RealArm) -> None:
+    shared.world("reset", blocks=[])
+    assert shared.call("go_home").ok
+    run_id = shared.goal(GOAL)
+    question = shared.wait_run(run_id, "waiting")["question"]["id"]
+    since = shared.last_seq()
+    answer = shared.client.request("POST", f"/questions/{question}", {"answer": "please stop"})
+    assert (answer.status, answer.body["confirmed"]) == (200, 6)
+    assert {frame["kind"] for frame in shared.frames(since)} == {"torque_off"}
+    assert shared.wait_run(run_id)["result"] == "stopped"
+    clear_and_prove(shared)
+
+
 def test_a_goal_that_means_stop_is_the_stop_lane(shared: RealArm) -> None:
     answer = shared.agent.request("POST", "/goals", {"goal": "STOP!"})
     assert answer.status == 200

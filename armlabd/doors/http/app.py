@@ -28,6 +28,7 @@ from armlabd.verdict import Code, Verdict
 
 log = logging.getLogger(__name__)
 Handler = Callable[[Asked], Awaitable[web.Response]]
+SPOKEN = ("goal", "answer")  # handlers of what people say in their own words
 STRANGER_ROWS = (
     30  # in the audit, of requests without a right key, in any minute: no flood fills it
 )
@@ -114,8 +115,8 @@ class HttpDoor:
     async def _early_body(
         self, request: web.Request, route: Route | None
     ) -> bytes | Verdict | None:
-        """The body of a goal, which may mean stop; of nothing else before its turn."""
-        if route is None or route.handler != "goal":
+        """The body of a goal or answer, which may mean stop; of nothing else before its turn."""
+        if route is None or route.handler not in SPOKEN:
             return None
         return await read_body(request, self._house.config.http.max_body_bytes)
 

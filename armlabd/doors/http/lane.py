@@ -24,7 +24,7 @@ def is_stop(request: web.Request) -> bool:
 
 
 def body_means_stop(body: bytes | Verdict | None) -> bool:
-    """True for the body of a goal that means stop: in its form, or as the bare words."""
+    """True for a goal or an answer that means stop: in its form, or as the bare words."""
     if not isinstance(body, bytes):
         return False
     text = body.decode("utf-8", "replace")
@@ -33,5 +33,5 @@ def body_means_stop(body: bytes | Verdict | None) -> bool:
     except (ValueError, RecursionError):
         said = text
     if isinstance(said, dict):
-        said = said.get("goal")
+        said = said.get("goal", said.get("answer"))
     return isinstance(said, str) and means_stop(said)
