@@ -175,7 +175,7 @@ class Driver:
         executor = self._executor()
         halt = await executor.run(plan)
         if halt is None:
-            return _done(executor)
+            return _done(executor, self._told(plan))
         if halt.action is Action.REPLAN and self._may_replan(halt):
             return None
         ending = await self._end_or_ask(halt)
@@ -215,7 +215,7 @@ class Driver:
             await self._enter(RunState.EXECUTING)
             executor = self._executor()
             halt = await executor.run(plan, start=_restart(plan))
-        return _done(executor)
+        return _done(executor, self._told(plan))
 
     # --- common -----------------------------------------------------------------------------
 
@@ -242,6 +242,14 @@ class Driver:
         await self.journal.note({"event": "check", **checks})
         self.run.show_plan(finite(shown), checks)
         return report
+
+    def _told(self, plan: Plan) -> str:
+        """What a person who asked to look wants to hear; empty for other plans."""
+        scene = self.eye.scene
+        if scene is None or all(step.tool != "look" for step in plan.steps):
+            return ""
+        seen = [f"{item.label} at x {item.x:.3f}, y {item.y:.3f}" for item in scene.objects]
+        return " In view: " + ("; ".join(seen) or "nothing that I know") + "."
 
     def _executor(self) -> Executor:
         return Executor(
@@ -314,11 +322,12 @@ class Driver:
             await self.journal.keep_picture("picture-after.png", picture)
 
 
-def _done(executor: Executor) -> Ending:
+def _done(executor: Executor, told: str = "") -> Ending:
     """Done, by what was measured; a plan without a measured step has done nothing."""
     if executor.measured == 0:
         return Ending(Result.REFUSED, Code.BAD_PLAN, "The plan has no step, so nothing was done.")
-    return Ending(Result.DONE, Code.OK, f"Done: {executor.measured} steps, each measured.")
+    sentence = f"Done: {executor.measured} steps, each measured.{told}"
+    return Ending(Result.DONE, Code.OK, sentence)
 
 
 def _unanswered(question: Question, answer: str | None) -> Ending:

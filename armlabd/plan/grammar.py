@@ -195,7 +195,8 @@ def _simple(action: Action, rest: tuple[str, ...]) -> Wish:
         # Whatever it is about, the answer is what lies on the table; "it" may come back to it.
         return Wish(action, _looked_for(rest))
     numbers = [float(t) for t in rest if re.fullmatch(r"\d+(?:\.\d+)?", t)]
-    fit = w.GRIPPER | w.DETERMINERS | {"to", "%", "percent", "wide", "fully", "it", "s"}
+    numbers += [50.0] * len(w.HALF.intersection(rest))
+    fit = w.HALF | w.GRIPPER | w.DETERMINERS | {"to", "%", "percent", "wide", "fully", "it", "s"}
     fit |= {"position", "pose", "status"} if action in (Action.HOME, Action.STATUS) else set()
     known = all(t in fit or re.fullmatch(r"\d+(?:\.\d+)?", t) for t in rest)
     if not known or len(numbers) > 1 or (numbers and action is not Action.OPEN):

@@ -45,13 +45,19 @@ class Tokens:
 def tokens_of(text: str, known: Collection[str]) -> Tokens:
     """Lower-case tokens without politeness; words one slip away from a known word are mended."""
     plain = unicodedata.normalize("NFKC", text[:MAX_CHARS]).lower()
-    plain = "".join(c if c.isprintable() else " " for c in plain)
+    plain = "".join(" " if _is_ornament(c) else c for c in plain)
     plain = plain.replace("’", "'").replace("−", "-").replace("–", "-")
     plain = re.sub(r"\b(?:minus|negative)\s+(?=[\d.])", "-", plain)
     plain, points = _take_points(plain)
     plain = _POLITE.sub(" ", plain)
     found = (mended(word, known) for word in _TOKEN.findall(plain) if word not in "\"'()[]`")
     return Tokens(tuple(GERUNDS.get(word, word) for word in found), tuple(points))
+
+
+def _is_ornament(char: str) -> bool:
+    """True for emoji, other symbols without a meaning here, and what cannot be printed."""
+    symbol = unicodedata.category(char) in ("So", "Sk") and char != "°"
+    return symbol or char == "\ufe0f" or not char.isprintable()
 
 
 def _take_points(text: str) -> tuple[str, list[Coordinates]]:

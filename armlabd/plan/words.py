@@ -150,6 +150,7 @@ BIN_NAMES = _set(
     "bin box basket container tray bucket crate trash garbage rubbish can dustbin wastebasket "
     "carton pot cup bowl drawer pail"
 )
+HALF = frozenset({"half", "halfway", "half-way"})
 GRIPPER = _set("arm gripper hand jaws jaw claw claws fingers grip pincers hands")
 
 # A sentence with one of these says more than the rules can carry out; it is asked about.
@@ -220,5 +221,6 @@ KNOWN: frozenset[str] = (
     | GRIPPER
     | TOO_SUBTLE
     | GERUNDS.keys()
+    | HALF
     | {"and", "then", "after", "aside", "away", "way", "percent", "wide", "fully"}
 )

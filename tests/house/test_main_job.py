@@ -10,8 +10,6 @@ from rig import virtual_house
 
 from armlabd.sim.blocks import Block
 
-RED = Block("red block", 0.22, 0.09)
-
 
 @pytest.mark.parametrize("yaw_deg", [0.0, 45.0, -30.0])
 async def test_a_sentence_moves_the_block(tmp_path: Path, yaw_deg: float) -> None:
@@ -24,7 +22,7 @@ async def test_a_sentence_moves_the_block(tmp_path: Path, yaw_deg: float) -> Non
 
 async def test_the_three_endings_of_the_ten_step_plan(tmp_path: Path) -> None:
     async with virtual_house(tmp_path) as rig:
-        rig.blocks(RED)
+        rig.blocks(Block("red block", 0.22, 0.09))
         run = await rig.run("/plans/run", ten_steps())
         assert run["result"] == "done", run
         assert rig.in_bin() == ["red block"]
@@ -55,3 +53,14 @@ async def test_a_block_just_outside_the_area_is_told_as_seen_but_out_of_reach(
         assert asked.startswith("I see no red block. A red block was seen but cannot be used: ")
         assert "is outside the area: x 0.10 to 0.28 m" in asked
         assert len(rig.arena.goals()) == before
+
+
+async def test_who_asks_what_is_there_is_told(tmp_path: Path) -> None:
+    async with virtual_house(tmp_path) as rig:
+        rig.blocks(Block("red block", 0.2, 0.05))
+        run = await rig.run("/goals", {"goal": "what do you see?"})
+        assert run["result"] == "done", run
+        assert "In view: red block at x 0.2" in run["sentence"]
+        rig.blocks()
+        run = await rig.run("/goals", {"goal": "look"})
+        assert run["sentence"].endswith("In view: nothing that I know.")
