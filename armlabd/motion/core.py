@@ -241,7 +241,7 @@ class Core:
             self.latch.set("bus_lost", "core")
             self.latch.save(self.clock.monotonic())
         self._pending = ""
-        self.lane.written, self.lane.held, self.lane.confirmed = False, False, 0
+        self.lane.forget()
         self.conductor.halt(cancelled(Code.BUS_LOST, f"{sentence} The motion was given up."))
         self.measured.forget()
         self.link.lose(sentence)

@@ -43,7 +43,7 @@ class StopLane:
         self.latch = latch
         self.held = False
         self.written = False
-        self.confirmed = 0
+        self._sure: set[int] = set()  # servos read back as told, and not seen otherwise since
         self.latency_us = 0
         self.count = 0
         self._clock = clock
@@ -68,7 +68,7 @@ class StopLane:
         """
         self.latch.set(code, by)
         self.count += 1
-        self.written, self.confirmed = False, 0
+        self.written, self._sure = False, set()
         received_s = self._clock.monotonic() if received_s is None else received_s
         if servos is not None:
             try:
@@ -109,7 +109,7 @@ class StopLane:
         for _ in range(TRIES):
             open_ids = [id for id in SERVO_IDS if id not in done]
             done |= self._good(servos.held(open_ids))
-            self.confirmed = len(done)
+            self._sure = set(done)
             if len(done) == OF:
                 return
             if not self.held:
@@ -135,7 +135,16 @@ class StopLane:
     def forget_hold(self) -> None:
         """The port was closed in between: what the servos do now is unknown."""
         self.held = False
-        self.confirmed = 0
+        self._sure = set()
+
+    def forget(self) -> None:
+        """The bus is gone: nothing that was written or confirmed counts any more."""
+        self.written, self.held, self._sure = False, False, set()
+
+    @property
+    def confirmed(self) -> int:
+        """How many servos were read back as told. One that misses a reading stays confirmed."""
+        return len(self._sure)
 
     def enforce(self, servos: Servos) -> dict[int, Held]:
         """Each cycle while latched: torque that is on goes off. Returns what was read.
@@ -143,11 +152,11 @@ class StopLane:
         Raises PortLost.
         """
         found = servos.held()
+        good = set(found) if self.held and not self._goals else self._good(found)
+        self._sure = (self._sure | good) - (set(found) - good)
         if self.held:
-            self.confirmed = len(self._good(found)) if self._goals else len(found)
             return found
         on = [id for id, servo in found.items() if servo.torque]
-        self.confirmed = len(found) - len(on)
         now_s = self._clock.monotonic()
         if on or (len(found) < OF and now_s >= self._again_s):
             self._again_s = now_s + AGAIN_S

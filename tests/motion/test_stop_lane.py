@@ -412,3 +412,20 @@ def test_a_stop_need_not_wait_for_a_servo_that_is_late(arena: Arena) -> None:
     before_s = arena.core.cycles.due_s
     arena.step()
     assert arena.clock.monotonic() - before_s > 0.005
+
+
+def test_a_reading_missed_while_stopped_unconfirms_nothing(arena: Arena) -> None:
+    arena.go(HOME._replace(pan=10.0, grip=50.0))
+    assert arena.now("stop")["confirmed"] == 6
+    arena.arm.bus.faults.frozen = True
+    arena.run(0.05)
+    assert arena.core.lane.confirmed == 6
+    arena.arm.bus.faults.clear()
+    arena.run(0.05)
+    arena.arm.servos[2].memory[40] = 1  # somebody else switches a servo on
+    servos = arena.core.link.servos
+    assert servos is not None
+    arena.core.lane.enforce(servos)
+    assert arena.core.lane.confirmed == 5
+    arena.run(0.3)
+    assert arena.core.lane.confirmed == 6
