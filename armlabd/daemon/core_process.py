@@ -100,17 +100,27 @@ class CoreProcess:
             await self._client.connect()
         if not self._client.connected:
             return False
+        self._pid = self._client.core_pid
         await self._wait_push()
         state = self._client.snapshot
-        if state is not None and state.settings_digest == self._settings.digest():
-            self._pid = state.pid
-            log.info("adopted the running motion core %s", state.pid)
+        if state is None:
+            await self._end_frozen()
+            return False
+        if state.settings_digest == self._settings.digest():
+            log.info("adopted the running motion core %s", self._pid)
             return True
         log.warning("the running motion core has other settings: it is asked to leave")
-        self._pid = state.pid if state is not None else None
         await self._client.close(goodbye=True)
         await self._wait_gone(LEAVE_TIMEOUT_S)
         return False
+
+    async def _end_frozen(self) -> None:
+        """A core that listens and says nothing: ended, and the arm released, before another."""
+        log.error("the running motion core %s says nothing: it is ended", self._pid)
+        await self._client.close()
+        self._kill()
+        await self._release()
+        self._lost.clear()  # the loss of that one is dealt with
 
     async def _connect(self) -> None:
         deadline = asyncio.get_running_loop().time() + CONNECT_TIMEOUT_S
@@ -133,6 +143,8 @@ class CoreProcess:
     async def _wait_push(self) -> None:
         deadline = asyncio.get_running_loop().time() + PUSH_TIMEOUT_S
         while self._client.snapshot is None and asyncio.get_running_loop().time() < deadline:
+            if not self._client.connected:
+                return
             await asyncio.sleep(0.005)
 
     def _on_lost(self, cause: str) -> None:

@@ -167,6 +167,11 @@ def _given_keys(environment: Mapping[str, str]) -> tuple[StoredKey, ...]:
                 "Give a longer one, for example 32 random bytes in base64."
             )
         keys.append(StoredKey(name, role.label, digest(text), ""))
+    if len({key.digest for key in keys}) < len(keys):
+        raise KeyFileError(
+            "ARM_API_KEY and ARM_OPERATOR_KEY are the same, so every agent would be an operator. "
+            "Give two different keys."
+        )
     return tuple(keys)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,15 @@ class CoreClient:
     def connected(self) -> bool:
         """True while the socket to the core is open (says nothing about the arm)."""
         return self._writer is not None
+
+    @property
+    def core_pid(self) -> int | None:
+        """The process at the other end of the socket, as the kernel knows it, or None."""
+        peer = None if self._writer is None else self._writer.get_extra_info("socket")
+        if peer is None:
+            return None
+        found = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", found)[0])
 
     @property
     def state_age_s(self) -> float:

@@ -53,6 +53,7 @@ class Client:
         self.answers, self.snapshot, self.connected = answers, state, False
         self.closed: list[bool] = []
         self.said_goodbye = False
+        self.core_pid = None if state is None else state.pid
         self.on_lost: Any = None
 
     async def connect(self) -> None:
@@ -120,6 +121,28 @@ async def test_a_running_core_with_the_same_settings_is_adopted(tmp_path: Path, 
     assert await process._adopt()
     assert process.pid == core.pid
     assert client.closed == []
+
+
+async def test_a_core_that_says_nothing_is_ended_and_the_arm_released_before_another(
+    tmp_path: Path, monkeypatch: Any, core: Any
+) -> None:
+    released: list[bool] = []
+
+    async def told(command: list[str]) -> str:
+        released.append(core.poll() is not None)
+        return "6 of 6 confirmed."
+
+    monkeypatch.setattr(core_process, "_told_by", told)
+    monkeypatch.setattr(core_process, "PUSH_TIMEOUT_S", 0.0)
+    client = Client(True)
+    client.core_pid = core.pid
+    process = made(tmp_path, client)
+    reaper = asyncio.create_task(asyncio.to_thread(core.wait))
+    assert not await process._adopt()
+    await reaper
+    assert core.returncode == -9
+    assert released
+    assert process.pid is None
 
 
 async def test_a_core_with_other_settings_is_asked_to_leave(tmp_path: Path, core: Any) -> None:

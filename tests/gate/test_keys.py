@@ -90,6 +90,11 @@ def test_a_short_given_key_is_refused_without_being_shown(tmp_path: Path) -> Non
     assert ring(tmp_path, ARM_API_KEY="s" * 16).check("s" * 16) is not None
 
 
+def test_one_key_for_two_roles_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(KeyFileError, match="every agent would be an operator"):
+        ring(tmp_path, ARM_API_KEY="s" * 16, ARM_OPERATOR_KEY="s" * 16)
+
+
 def test_first_keys_are_made_once_and_only_where_none_is_given(tmp_path: Path) -> None:
     made = ring(tmp_path).first_keys()
     assert [(key.name, key.role) for key in made] == [

@@ -90,6 +90,24 @@ def test_the_core_lost_in_mid_move(arm: RealArm, how: signal.Signals) -> None:
     assert arm.call("go_home").ok
 
 
+def test_a_core_that_froze_before_the_daemon_died_is_ended_and_the_arm_released(
+    arm: RealArm,
+) -> None:
+    moving(arm)
+    core = arm.pid_of(CORE)
+    os.kill(core, signal.SIGSTOP)
+    assert arm.daemon is not None
+    arm.daemon.kill()
+    arm.daemon.wait()
+    arm.start()
+    assert core not in arm.pids()
+    assert arm.pid_of(CORE) != core
+    assert arm.world("state")["torque"] == [False] * 6
+    assert arm.status()["stopped"] is True
+    arm.clear()
+    assert arm.call("go_home").ok
+
+
 def test_unplugged_in_mid_move_and_replugged(arm: RealArm) -> None:
     run_id = moving(arm)
     arm.world("unplug")
