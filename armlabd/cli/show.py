@@ -83,7 +83,8 @@ def plan_lines(plan: Mapping[str, Any]) -> list[str]:
     lines = []
     for number, step in enumerate(plan.get("steps", []), start=1):
         args = " ".join(f"{name}={_short(value)}" for name, value in step["args"].items())
-        expect = f"  expect {step['expect']}" if step.get("expect") else ""
+        wanted = ", ".join(f"{k} {str(v).lower()}" for k, v in (step.get("expect") or {}).items())
+        expect = f"  expect {wanted}" if wanted else ""
         lines.append(f"  {number:>2} {step['tool']:<14} {args:<48} {step.get('note', '')}{expect}")
     return lines
 
@@ -110,7 +111,8 @@ def status_lines(status: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     """The status as a person reads it: every part, and what to do next."""
     arm, camera = status["arm"], status["camera"]
     kind = "virtual arm" if status["simulated"] else "real arm"
-    lines: list[tuple[str, str | None]] = [(f"{kind}: {arm['state']}", None)]
+    shown = arm["state"].replace("_", " ")
+    lines: list[tuple[str, str | None]] = [(f"{kind}: {shown}", None)]
     if status["stopped"]:
         stop = status["stop"] or {}
         lines.append((f"STOPPED: {stop.get('sentence', '')}", "bold red"))
@@ -124,7 +126,7 @@ def status_lines(status: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     parts = (("arm", arm), ("camera", camera), ("planner", status["planner"]))
     for name, part in (*parts, ("button", status["button"])):
         after = f"  next: {part['next']}" if part.get("next") else ""
-        lines.append((f"{name}: {part['state']}{after}", None))
+        lines.append((f"{name}: {part['state'].replace('_', ' ')}{after}", None))
     if status.get("run"):
         lines.append((f"run: {status['run']['id']} {status['run']['state']}", None))
         lines += question_lines(status["run"].get("question"))

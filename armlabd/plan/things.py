@@ -140,7 +140,7 @@ def _missing(thing: Thing, desk: Desk, what: str) -> Question:
     told = "".join(f" A {d.label} was seen but cannot be used: {d.reason}" for d in doubts)
     good = "In view and in reach: " if doubts else "In view: "
     view = good + ("; ".join(options) if options else "nothing")
-    text = f"{what}.{told} {view}. What do you mean, or put it in view and say 'again'."
+    text = f"{what}.{told} {view}. What do you mean? Or put it in view and say 'again'."
     return Question(text, options, Code.OBJECT_MISSING, f"object:{thing.text}")
 
 

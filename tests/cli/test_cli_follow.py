@@ -111,7 +111,7 @@ def test_a_stopped_arm_is_shown_with_what_to_do_next(capsys: Any) -> None:
         "stopped": True,
         "stop": {"sentence": "The button was pressed."},
         "arm": {"state": "limp", "next": "Clear the stop.", "joints_deg": None},
-        "camera": {"state": "ready", "next": ""},
+        "camera": {"state": "not_used_yet", "next": ""},
         "planner": {"state": "warm", "next": ""},
         "button": {"state": "no physical stop", "next": "Keep a hand on the switch."},
         "run": None,
@@ -120,6 +120,13 @@ def test_a_stopped_arm_is_shown_with_what_to_do_next(capsys: Any) -> None:
     assert "STOPPED: The button was pressed." in text
     assert "armlabd clear-stop" in text
     assert "button: no physical stop" in text
+    assert "camera: not used yet" in text
+
+
+def test_what_a_step_expects_is_shown_in_words() -> None:
+    step = {"tool": "close_gripper", "args": {}, "expect": {"holding_something": True}}
+    (line,) = show.plan_lines({"steps": [step]})
+    assert line.endswith("expect holding_something true")
 
 
 def test_an_open_question_is_shown_with_its_options_and_how_to_answer() -> None:
