@@ -95,7 +95,7 @@ def test_no_requests_make_the_real_core_send_a_goal_outside_or_a_step_too_far(
     for _ in range(REQUESTS):
         caller.ask(caller.dice.choice(WORDS))
     caller.post("/stop", {})
-    judged = judge_goals(wire_of(shared, since), parse(calibration_json()), CEILINGS)
+    judged = judge_goals(wire_of(shared, since), parse(calibration_json()), CEILINGS, lossy=True)
     assert judged > 50, "the arm hardly moved: nothing was judged"
 
 
