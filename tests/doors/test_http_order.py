@@ -146,6 +146,16 @@ async def test_ten_quick_calls_are_five_answers_and_five_refusals(open_door: Any
         assert (await door.call("get_status")).status == 200
 
 
+async def test_a_call_that_is_no_json_counts_too(open_door: Any) -> None:
+    async with open_door(rate={}) as door:
+        for _ in range(8):
+            answer = await door.ask("POST", "/call/go_home", data="{", headers=JSON)
+            assert (answer.status, answer.code) == (400, "bad_json")  # JSON comes before rate
+        assert (await door.call("get_status")).status == 429
+        door.clock.sleep(1.0)
+        assert (await door.call("get_status")).status == 200
+
+
 async def test_the_status_comes_from_the_code_and_never_from_words(door: Any) -> None:
     for words in ("unknown tool", "is stopped", "role", "too many"):
         answer = await door.call("move_to_pose", x=words, y=0.1, z=0.05)

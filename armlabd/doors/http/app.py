@@ -131,6 +131,8 @@ class HttpDoor:
         problem = check_type(request, body)
         parsed = problem or parse_object(body)
         if isinstance(parsed, Verdict):
+            if route.handler == "call":
+                self._house.rate.call(caller.name)  # it counts, whatever it is refused for
             return Refusal("body", parsed)
         if (wrong := self._role(route, caller)) is not None:
             return Refusal("role", wrong)
