@@ -13,7 +13,7 @@ from armlabd.arm.calibration import Calibration
 from armlabd.arm.joints import SERVO_IDS
 from armlabd.arm.limits import LimitError, Limits, intersect_travel
 from armlabd.bus.counters import Counters
-from armlabd.bus.errors import NoAnswer, PortError
+from armlabd.bus.errors import NoAnswer, PortError, PortLost
 from armlabd.bus.port import Transport
 from armlabd.clock import Clock
 from armlabd.motion.health import (
@@ -103,6 +103,20 @@ class Link:
         if opened:
             self._say("starting", "")
         return opened
+
+    def hurry(self) -> bool:
+        """A stop wants the port now, whatever the pause between two tries says.
+
+        True when it was opened just now; the first frame was torque-off. Never raises.
+        """
+        if self.servos is not None:
+            return False
+        now_s = self._next_try_s = self._clock.monotonic()
+        try:
+            return self.poll(now_s, True)
+        except PortLost as lost:
+            self.lose(lost.sentence)
+            return False
 
     def work(self) -> None:
         """One transaction of the bring-up. Raises PortLost."""

@@ -257,6 +257,10 @@ class Core:
         if self._clearing is not None:
             self.latch.write_again()
         self._pending = ""
+        self.latch.set(code, by)  # before the port is looked for, which may take a moment
+        if self.link.hurry():
+            self.lane.forget_hold()
+            self.conductor.unpin()
         result = self.lane.stop(self.link.servos, code, by, hold=hold, received_s=received_s)
         self.conductor.halt(cancelled(Code.STOPPED, STOPPED), keep_torque=self.lane.held)
         self.note(f"stop ({code}, {by}): {result.sentence}")

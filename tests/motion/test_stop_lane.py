@@ -89,6 +89,33 @@ def test_a_port_that_goes_with_the_stop_itself_tells_the_truth_too(arena: Arena)
     assert (result["written"], result["confirmed"]) == (False, 0)
 
 
+def test_a_stop_between_two_tries_to_connect_does_not_wait_for_the_next(arena: Arena) -> None:
+    arena.move(arena.program(AWAY))
+    arena.run(0.3)
+    arena.arm.bus.faults.muted.add(3)  # it hears all the same
+    arena.until(lambda: arena.core.link.servos is None)
+    assert any(arena.torque)
+    result = arena.now("stop", cause="asked", by="a test")
+    assert (result["written"], result["confirmed"]) == (True, 5)
+    assert "only 5 of 6" in result["sentence"]
+    assert not any(arena.torque)
+    arena.arm.bus.faults.clear()
+    arena.ready()
+    arena.until(lambda: arena.core.lane.confirmed == 6)
+    assert not any(arena.torque)
+
+
+def test_a_stop_right_after_the_plug_is_back_finds_it(arena: Arena) -> None:
+    arena.move(arena.program(AWAY))
+    arena.run(0.3)
+    arena.unplug()
+    arena.run(5.0)  # by now the tries are seconds apart
+    arena.replug()
+    result = arena.now("stop", cause="asked", by="a test")
+    assert (result["written"], result["confirmed"]) == (True, 6)
+    assert not any(arena.torque)
+
+
 def test_case_16_ten_stops_in_a_row_each_do_the_same(arena: Arena) -> None:
     arena.go(AWAY)
     for _ in range(10):
