@@ -30,6 +30,7 @@ from armlabd.motion.button import Button, LineSource
 from armlabd.motion.conductor import LOST_CYCLES, Conductor
 from armlabd.motion.cycles import Cycles
 from armlabd.motion.disk import Disk, Ticket
+from armlabd.motion.health import silent_words
 from armlabd.motion.job import Reply, cancelled
 from armlabd.motion.latch import Latch
 from armlabd.motion.lease import Lease
@@ -45,10 +46,6 @@ from armlabd.verdict import Code
 
 TORQUE_LOOK_TICKS = 10  # register 40 is read this often while not latched
 NOTES = 50
-SILENT = (
-    "The servos stopped answering. Whether the arm follows cannot be read: watch it, and cut its "
-    "power if it moves."
-)
 UNLEASED = "The daemon fell silent; the arm came to rest and holds."
 
 
@@ -229,11 +226,11 @@ class Core:
         """Ten cycles without a full reading: rest if moving, then look for the servos anew."""
         if self.conductor.moving:
             self._pending = "bus_lost"
-            self.conductor.brake(cancelled(Code.BUS_LOST, SILENT))
+            self.conductor.brake(cancelled(Code.BUS_LOST, silent_words(self.measured.silent)))
             job = self.conductor.job
             if job is not None and job.stream is not None and not job.stream.finished:
                 return  # the goals still come to rest; whether the arm does, nobody can read
-        self._port_lost(SILENT)
+        self._port_lost(silent_words(self.measured.silent))
 
     def _port_lost(self, sentence: str) -> None:
         """The bus is gone. After a loss in motion the arm is stopped when it comes back."""
@@ -327,7 +324,7 @@ class Core:
         if not self._pending or self.conductor.job is not None:
             return
         if self._pending == "bus_lost":
-            self._port_lost(SILENT)
+            self._port_lost(silent_words(self.measured.silent))
             return
         self._pending = ""
         if not self.latch.stopped:

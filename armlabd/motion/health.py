@@ -141,3 +141,15 @@ def too_hot(feedback: Mapping[int, Feedback]) -> str | None:
                 f"refused from {TOO_HOT_C}. Let it cool down."
             )
     return None
+
+
+def silent_words(silent: Sequence[int]) -> str:
+    """That servos stopped answering, by name unless it is all of them, and what to do."""
+    who = "The servos"
+    if 0 < len(silent) < len(SERVO_IDS):
+        names = " and ".join(JOINT_NAMES[id - 1] for id in silent)
+        who = f"{names} (servo {', '.join(str(id) for id in silent)})"
+    return (
+        f"{who} stopped answering. Whether the arm follows cannot be read: watch it, and cut its "
+        "power if it moves."
+    )

@@ -18,6 +18,7 @@ class Measured:
         self.feedback: dict[int, Feedback] = {}
         self.at_s = -FOREVER_S
         self.misses = 0  # cycles in a row without a full reading
+        self.silent: tuple[int, ...] = ()  # the servos that were missing in the last of them
 
     def take(
         self, found: dict[int, tuple[Feedback, float]], calibration: Calibration | None
@@ -25,8 +26,9 @@ class Measured:
         """Take over a cycle's answers; False, and counted, unless all six are there."""
         if len(found) < len(SERVO_IDS):
             self.misses += 1
+            self.silent = tuple(id for id in SERVO_IDS if id not in found)
             return False
-        self.misses = 0
+        self.misses, self.silent = 0, ()
         self.feedback = {id: feedback for id, (feedback, _) in found.items()}
         self.counts = tuple(found[id][0].position for id in SERVO_IDS)
         self.at_s = min(at_s for _, at_s in found.values())

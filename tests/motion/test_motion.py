@@ -396,6 +396,25 @@ def test_the_tenth_missed_cycle_is_one_too_many(arena: Arena) -> None:
     assert job.ending.code == "bus_lost"
 
 
+@pytest.mark.parametrize(
+    ("muted", "who"),
+    [
+        ((3,), "elbow_flex (servo 3) stopped answering."),
+        ((2, 6), "shoulder_lift and gripper (servo 2, 6) stopped answering."),
+        ((1, 2, 3, 4, 5, 6), "The servos stopped answering."),
+    ],
+)
+def test_who_stopped_answering_in_motion_is_named(
+    arena: Arena, muted: tuple[int, ...], who: str
+) -> None:
+    number = arena.move(arena.program(AWAY))
+    arena.run(0.4)
+    arena.arm.bus.faults.muted.update(muted)
+    answer = arena.answer(number)
+    assert answer["code"] == "bus_lost"
+    assert answer["sentence"].startswith(who)
+
+
 def test_ten_missed_cycles_in_motion_come_to_rest_latch_and_reconnect(arena: Arena) -> None:
     arena.go(AWAY)
     number = arena.move(arena.program(START._replace(pan=-60.0), 60.0))
