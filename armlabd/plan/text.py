@@ -47,6 +47,7 @@ def tokens_of(text: str, known: Collection[str]) -> Tokens:
     plain = unicodedata.normalize("NFKC", text[:MAX_CHARS]).lower()
     plain = "".join(" " if _is_ornament(c) else c for c in plain)
     plain = plain.replace("’", "'").replace("−", "-").replace("–", "-")
+    plain = plain.replace("@", " at ")  # the sign is ours: it marks coordinates below
     plain = re.sub(r"\b(?:minus|negative)\s+(?=[\d.])", "-", plain)
     plain, points = _take_points(plain)
     plain = _POLITE.sub(" ", plain)
