@@ -14,6 +14,7 @@ from typing import NamedTuple
 from armlabd.bus import frames
 from armlabd.bus.counters import Counters, Statistics
 from armlabd.bus.errors import Cause, NoAnswer, NotWritten
+from armlabd.bus.fixed import FixedRead
 from armlabd.bus.frames import BROADCAST_ID, Instruction
 from armlabd.bus.port import Transport
 from armlabd.bus.registers import (
@@ -158,6 +159,23 @@ class Master:
             for id, reading in found.items()
         }
         return BlockRead(servos, found.no_answer)
+
+    def fixed_read(self, form: FixedRead) -> tuple[bytes, float] | Readings:
+        """One short attempt at a read that is made every cycle.
+
+        The regular answer is the bytes as they came (`form` finds its way in them) and when they
+        were asked for. While anything is irregular: the `sync_read` it stands for, without retries.
+        """
+        if not self._wire.calm:
+            return self._read(form.ids, form.address, form.count, 0, unicast=False)
+        sent_s, answers = self._wire.transact_fixed(form, self.timing.slack_s)
+        if isinstance(answers, bytes):
+            return answers, sent_s
+        found = {id: Reading(frame.params, frame.error, sent_s) for id, frame in answers.items()}
+        readings = Readings((id, found[id]) for id in form.ids if id in found)
+        if len(found) < len(form.ids):
+            readings.no_answer = self._wire.no_answer(tuple(i for i in form.ids if i not in found))
+        return readings
 
     # --- orders
 
