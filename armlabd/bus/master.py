@@ -209,6 +209,10 @@ class Master:
         """Write neighbouring registers of several servos at once. Nobody answers."""
         self._wire.order(frames.sync_write(address, data))
 
+    def order(self, request: bytes) -> None:
+        """Send a frame made beforehand that nobody answers."""
+        self._wire.order(request)
+
     def broadcast_write(self, register: Register | str, value: int) -> None:
         """Write one register of all servos, at once and without waiting for a quiet line."""
         entry = _writable(register)

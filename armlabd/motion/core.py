@@ -183,7 +183,7 @@ class Core:
     def _read(self) -> None:
         servos = self.link.servos
         assert servos is not None
-        found = servos.feedback()
+        found = servos.look()
         self.between()
         if self.link.servos is not servos:
             return
