@@ -16,6 +16,7 @@ from armlabd.bus.counters import Counters
 from armlabd.bus.errors import NoAnswer, PortError
 from armlabd.bus.port import Transport
 from armlabd.clock import Clock
+from armlabd.bus.stranger import listen
 from armlabd.motion.health import (
     Facts,
     Trouble,
@@ -30,6 +31,7 @@ RETRY_S = (0.2, 0.5, 1.0, 2.0)  # between tries, then the last one for ever
 EXTRA_IDS = (0, 7, 8)  # ids that a second or misnumbered servo would likely have
 LONG_AGO_S = -1e9
 
+SAY_AGAIN_S = 60.0
 OpenTransport = Callable[[], Transport]
 Note = Callable[[str], None]
 
@@ -62,10 +64,12 @@ class Link:
         self._wanted = limits
         self._note = note
         self._counters = Counters()
+        self.on_ready: Callable[[], None] = _nothing  # a calibrated arm answers on this port
         self._steps: Generator[None, None, Trouble | None] | None = None
         self._tries = 0
         self._next_try_s = LONG_AGO_S
 
+        self._said: dict[str, float] = {}
     @property
     def ready(self) -> bool:
         """True when all six servos are known, sound and calibrated."""
@@ -152,21 +156,35 @@ class Link:
         if trouble is None:
             self._tries = 0
             self._say("ready", "")
+            if not self.ready:
+                self.on_ready()
         else:
             self._plan_next()
             self._say(*trouble)
 
     def _say(self, state: str, detail: str) -> None:
-        """A line only when something has changed: an arm absent for an hour says so once."""
-        if (state, detail) != (self.state, self.detail):
-            self._note(f"arm {state}{': ' if detail else ''}{detail}")
+        """A line only when something has changed: an arm absent for an hour says so once.
+
+        A plug that goes in and out says each thing once a minute.
+        """
+        line, now_s = f"arm {state}{': ' if detail else ''}{detail}", self._clock.monotonic()
+        recent = now_s - self._said.get(line, LONG_AGO_S) < SAY_AGAIN_S
+        if (state, detail) != (self.state, self.detail) and not recent:
+            self._said = {old: at for old, at in self._said.items() if now_s - at < SAY_AGAIN_S}
+            self._said[line] = now_s
+            self._note(line)
         self.state, self.detail = state, detail
 
     # --- one bring-up
 
     def _bring_up(self, servos: Servos) -> Generator[None, None, Trouble | None]:
         yield from self._find(servos)
-        trouble = missing_trouble(self.found, self.extra)
+        if not self.found or len(self.extra) == len(EXTRA_IDS):  # all of them: that is an echo
+            stranger = yield from listen(servos.transport, self._clock)
+            if stranger is not None:
+                self.found = self.extra = ()
+                return Trouble("wrong_device", stranger)
+        trouble = missing_trouble(self.found, self.extra, self._volts(servos))
         if trouble is not None:
             return trouble
         yield
@@ -208,6 +226,13 @@ class Link:
         return True
 
     def _narrow_travel(self) -> Trouble | None:
+    def _volts(self, servos: Servos) -> float | None:
+        """The lowest supply voltage that those who answer see, while others are missing."""
+        if not self.found or len(self.found) == len(SERVO_IDS):
+            return None
+        seen = servos.master.read_block(self.found, retries=0).servos.values()
+        return min((one.feedback.voltage / 10 for one in seen), default=None)
+
         """Limits no wider than what the calibration measured."""
         assert self.calibration is not None
         try:
@@ -224,3 +249,7 @@ class Link:
             "firmware": sorted({servo.firmware for servo in self.facts.values()}),
             "connects": self.connects,
         }
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""

@@ -12,6 +12,7 @@ from armlabd.arm.calibration import Calibration
 from armlabd.arm.joints import JOINT_NAMES, SERVO_IDS
 from armlabd.bus.registers import MODEL_STS3215, Feedback
 
+LOW_VOLTS = 6.0  # a healthy supply is 7.4 or 12; about 5 comes through the USB plug alone
 TOO_HOT_C = 65  # the servo itself gives way at 70
 
 # state -> what to do next; the link's own sentence comes before it where there is one.
@@ -20,6 +21,7 @@ STATES: dict[str, str] = {
     "starting": "Wait a moment: the servos are being read.",
     "ready": "",
     "servos_missing": "Check the power supply and the cable at the first missing servo.",
+    "wrong_device": "Plug in the arm's own USB board, or name its port under [arm] port.",
     "wrong_model": "Use Feetech STS3215 servos only.",
     "voltage": "Use the supply that fits the servos' voltage class.",
     "multi_turn": "Clear bit 4 of register 18 (phase) of the servo, then calibrate again.",
@@ -71,8 +73,13 @@ def facts_of(low: bytes, high: bytes) -> Facts:
     )
 
 
-def missing_trouble(found: Sequence[int], extra: Sequence[int]) -> Trouble | None:
-    """Servos that do not answer, named with their place in the chain."""
+def missing_trouble(
+    found: Sequence[int], extra: Sequence[int], volts: float | None = None
+) -> Trouble | None:
+    """Servos that do not answer, named with their place in the chain.
+
+    `volts` is what those who answer see: where that is low, the rest vanish for want of power.
+    """
     missing = [id for id in SERVO_IDS if id not in found]
     if not missing:
         return None
@@ -81,6 +88,11 @@ def missing_trouble(found: Sequence[int], extra: Sequence[int]) -> Trouble | Non
         sentence = "None of the six servos answers: the power supply is off or the bus cable out."
     else:
         sentence = f"Servo {names} does not answer; found: {', '.join(map(str, found))}."
+    if volts is not None and volts < LOW_VOLTS:
+        sentence += (
+            f" Those who answer have only {volts:.1f} V: the power supply is off, missing or too "
+            "weak. Look there before you look at cables."
+        )
     if extra:
         sentence += f" Unexpected ids on the bus: {', '.join(map(str, extra))}."
     return Trouble("servos_missing", sentence)

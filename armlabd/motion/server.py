@@ -16,9 +16,8 @@ from _socket import AF_UNIX, SOCK_STREAM, socket  # `socket` on top of it costs 
 from collections.abc import Callable
 from typing import Any
 
-from armlabd.bus.errors import PortError
-from armlabd.bus.port import PortProblem, SerialPort, Transport, find_port
 from armlabd.clock import Clock, SystemClock
+from armlabd.motion.adapter import Adapter
 from armlabd.motion.core import Core
 from armlabd.motion.disk import ThreadDisk
 from armlabd.motion.latch import boot_id
@@ -205,18 +204,6 @@ def _listen(path: str) -> socket:
     return listener
 
 
-def opener(settings: CoreSettings, clock: Clock) -> Callable[[], Transport]:
-    """Opens the configured port; PortError when that cannot be done."""
-
-    def open_port() -> Transport:
-        found = find_port(settings.port)
-        if isinstance(found, PortProblem):
-            raise PortError(found.kind, found.sentence)
-        return SerialPort(found, settings.baud, clock)
-
-    return open_port
-
-
 def real_time() -> str:
     """Ask for real-time scheduling and locked memory; says in words what was granted."""
     said = []
@@ -264,9 +251,9 @@ def main(argv: list[str] | None = None) -> None:
     clock = SystemClock()
     disk = ThreadDisk()
     try:
-        core = Core(
-            settings, clock, opener(settings, clock), disk, boot=boot_id(), pid=os.getpid(), say=say
-        )
+        adapter = Adapter(settings.state_dir, settings.port, settings.baud, clock, disk)
+        core = Core(settings, clock, adapter.open, disk, boot=boot_id(), pid=os.getpid(), say=say)
+        core.link.on_ready = adapter.confirm
         server = Server(core, clock)
     except (OSError, SettingsError) as error:
         say(f"cannot start: {error}")
