@@ -7,6 +7,8 @@ import datetime
 import logging
 from pathlib import Path
 
+from armlabd.arm.calibration import parse
+from armlabd.arm.placement import Alignment
 from armlabd.check.checker import check_plan
 from armlabd.check.report import Report
 from armlabd.clock import SystemClock
@@ -45,6 +47,11 @@ def first_keys(keys: KeyRing, state: Path) -> tuple[NewKey, ...]:
     return made
 
 
+def _alignment_of(settings: CoreSettings) -> Alignment | None:
+    """What the core's calibration says of zeros and base."""
+    return None if settings.calibration is None else parse(settings.calibration).alignment
+
+
 class Rooms:
     """The built house. `start` brings up the core, `close` leaves by the exit policy."""
 
@@ -61,6 +68,7 @@ class Rooms:
         self._rate = RateLimiter.of(config, clock)
         self._audit = Audit(state / "audit", clock)
         self._simulated = settings.simulated
+        self._alignment = _alignment_of(settings)
         self._watching: asyncio.Task[None] | None = None
         self.client = CoreClient(state / "core.sock", clock, heartbeat_s=config.motion.heartbeat_s)
         self.core = CoreProcess(settings, self.client, self._core_changed)
@@ -80,6 +88,7 @@ class Rooms:
             rate=self._rate,
             look=self.eye.look,
             simulated=self._simulated,
+            base=None if self._alignment is None else self._alignment.base,
         )
 
     def _make_runs(self, store: RunStore) -> RunManager:
@@ -105,7 +114,7 @@ class Rooms:
             self._keys,
             self._rate,
             WrongKeys(self._clock),
-            StatusBoard(*rooms, simulated=self._simulated).read,
+            StatusBoard(*rooms, simulated=self._simulated, alignment=self._alignment).read,
             self._check,
         )
 

@@ -11,12 +11,13 @@ from typing import Any
 
 from armlabd.arm.calibration import Calibration
 from armlabd.arm.joints import SERVO_IDS
-from armlabd.arm.limits import LimitError, Limits, intersect_travel
+from armlabd.arm.limits import LimitError, Limits
+from armlabd.arm.own import own_limits
 from armlabd.bus.counters import Counters
 from armlabd.bus.errors import NoAnswer, PortError
 from armlabd.bus.port import Transport
-from armlabd.clock import Clock
 from armlabd.bus.stranger import listen
+from armlabd.clock import Clock
 from armlabd.motion.health import (
     Facts,
     Trouble,
@@ -30,8 +31,8 @@ from armlabd.motion.servos import Servos
 RETRY_S = (0.2, 0.5, 1.0, 2.0)  # between tries, then the last one for ever
 EXTRA_IDS = (0, 7, 8)  # ids that a second or misnumbered servo would likely have
 LONG_AGO_S = -1e9
-
 SAY_AGAIN_S = 60.0
+
 OpenTransport = Callable[[], Transport]
 Note = Callable[[str], None]
 
@@ -63,13 +64,13 @@ class Link:
         self._baud = baud
         self._wanted = limits
         self._note = note
-        self._counters = Counters()
         self.on_ready: Callable[[], None] = _nothing  # a calibrated arm answers on this port
+        self._counters = Counters()
         self._steps: Generator[None, None, Trouble | None] | None = None
         self._tries = 0
         self._next_try_s = LONG_AGO_S
-
         self._said: dict[str, float] = {}
+
     @property
     def ready(self) -> bool:
         """True when all six servos are known, sound and calibrated."""
@@ -155,9 +156,9 @@ class Link:
     def _judged(self, trouble: Trouble | None) -> None:
         if trouble is None:
             self._tries = 0
-            self._say("ready", "")
             if not self.ready:
                 self.on_ready()
+            self._say("ready", "")
         else:
             self._plan_next()
             self._say(*trouble)
@@ -225,7 +226,6 @@ class Link:
             return False
         return True
 
-    def _narrow_travel(self) -> Trouble | None:
     def _volts(self, servos: Servos) -> float | None:
         """The lowest supply voltage that those who answer see, while others are missing."""
         if not self.found or len(self.found) == len(SERVO_IDS):
@@ -233,10 +233,11 @@ class Link:
         seen = servos.master.read_block(self.found, retries=0).servos.values()
         return min((one.feedback.voltage / 10 for one in seen), default=None)
 
-        """Limits no wider than what the calibration measured."""
+    def _narrow_travel(self) -> Trouble | None:
+        """Limits no wider than what the calibration measured, and its floor."""
         assert self.calibration is not None
         try:
-            self.limits = intersect_travel(self._wanted, self.calibration.travel_deg())
+            self.limits = own_limits(self._wanted, self.calibration)
         except LimitError as error:
             return Trouble("not_calibrated", error.sentence)
         return None
