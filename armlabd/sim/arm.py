@@ -21,6 +21,7 @@ DT_S: Final = 0.002
 ENDSTOP_DEG: Final = 2.0  # how far the mechanics go beyond the calibrated range
 JAW_STOP_DEG: Final = 0.1
 SUPPLY_DECIVOLTS: Final = 120
+SAG_SPEED: Final = 100.0  # steps/s of the fastest joint at which the whole sag shows
 CABLE_OHM: Final = 0.08
 LINGER_S: Final = 0.5  # a block let go falls after the arm has come to rest
 CURRENT_A: Final = 0.0065  # ampere per unit of register 69
@@ -110,6 +111,7 @@ class VirtualArm:
         self.sag = sag
         self.hidden = hidden if hidden is not None else HiddenErrors()
         self.supply_decivolts = SUPPLY_DECIVOLTS
+        self.sag_decivolts = 0  # a fault: what a weak supply loses while the arm moves
         start = (*start_deg, cal.jaw_degrees(start_percent))
         self.servos = tuple(_servo(joint, angle) for joint, angle in enumerate(start))
         self.bus = VirtualBus(self.servos, faults=faults, before=self.advance)
@@ -197,6 +199,9 @@ class VirtualArm:
     def _set_voltage(self) -> None:
         current_a = sum(servo.motor.current for servo in self.servos) * CURRENT_A
         volts = self.supply_decivolts / 10 - current_a * CABLE_OHM
+        if self.sag_decivolts:
+            fastest = max(abs(s.motor.velocity) for s in self.servos)
+            volts -= self.sag_decivolts / 10 * min(1.0, fastest / SAG_SPEED)
         for servo in self.servos:
             servo.voltage = volts
 
@@ -218,6 +223,36 @@ class VirtualArm:
             self.jammed.pop(joint, None)
         self.servos[joint].motor.still = False
         self.disturb()
+
+    def brown_out(self, servo_ids: Sequence[int]) -> None:
+        """The supply of some servos breaks down for a moment: they start anew, limp."""
+        for servo in self.servos:
+            if servo.id in servo_ids:
+                servo.power_up()
+        self._set_voltage()
+        self.disturb()
+
+    def break_chain(self, after_id: int | None) -> None:
+        """Pull the cable behind a servo, or plug it in again (None): what is behind has no power.
+
+        The chain runs in the order of the servos, from the base.
+        """
+        ids = [servo.id for servo in self.servos]
+        was = set(self.bus.faults.cut)
+        now = set() if after_id is None else set(ids[ids.index(after_id) + 1 :])
+        self.bus.faults.cut = now
+        self.brown_out(tuple(was ^ now))
+
+    def mend(self) -> None:
+        """End every fault; what a servo has latched or forgotten stays so until it is told."""
+        self.break_chain(None)
+        self.bus.faults.clear()
+        self.bus.chatter.clear()
+        self.jammed.clear()
+        self.sag_decivolts = 0
+        for servo in self.servos:
+            servo.cure()
+        self.set_supply(SUPPLY_DECIVOLTS)
 
     def power_cycle(self) -> None:
         """Take the power away and give it back: all limp, EEPROM as it was saved."""
