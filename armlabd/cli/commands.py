@@ -217,6 +217,7 @@ COMMANDS: Mapping[str, Callable[[Options], int]] = {
     "run": _lazy("processes", "run"),
     "sim": _lazy("processes", "sim"),
     "bench": _lazy("processes", "bench"),
+    "doctor": _lazy("doctor", "doctor"),
     "goal": _lazy("goals", "goal"),
     "plan": _lazy("goals", "plan"),
     "keys": _lazy("files", "keys"),

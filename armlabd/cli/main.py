@@ -94,6 +94,11 @@ def _add_requests(
 
 
 def _add_files(commands: Commands[argparse.ArgumentParser]) -> None:
+    doctor = commands.add_parser("doctor", help="what is wrong, and what to do first; reads only")
+    doctor.add_argument("--config", type=Path, help="settings (default: /etc/armlabd/config.toml)")
+    doctor.add_argument("--state", type=Path)
+    doctor.add_argument("--sim", action="store_true", help="of the virtual arm")
+    doctor.add_argument("--json", action="store_true", help="answer as JSON")
     keys = commands.add_parser("keys", help="list, add or revoke keys on this board")
     keys.add_argument("--state", type=Path)
     keys.add_argument("--sim", action="store_true", help="the virtual arm's keys")
