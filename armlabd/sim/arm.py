@@ -13,6 +13,8 @@ from armlabd.sim import calibration as cal
 from armlabd.sim import memory as at
 from armlabd.sim.bus import VirtualBus
 from armlabd.sim.faults import BusFaults
+from armlabd.sim.geometry import Vec
+from armlabd.sim.hand import PersonsHand
 from armlabd.sim.hidden import HiddenErrors
 from armlabd.sim.motor import Load
 from armlabd.sim.servo import VirtualServo
@@ -118,6 +120,8 @@ class VirtualArm:
         self._ends = tuple(_ends(joint) for joint in range(len(self.servos)))
         self._loads = tuple(Load() for _ in self.servos)
         self.jammed: dict[int, float] = {}  # joint 0..5 -> encoder place it is stuck at
+        self._in_hand: dict[int, float] = {}  # limp joints that a person holds, and where
+        self._person = PersonsHand(self.hidden)
         self._gravity: tuple[float, ...] = (0.0,) * 5
         self._awake_s = LINGER_S  # how long the world is still looked at
         self._set_voltage()
@@ -193,6 +197,9 @@ class VirtualArm:
             jaw = self._loads[cal.GRIPPER]
             # the jaw never jumps open because a block was found a hair too late
             jaw.lowest = max(jaw.lowest, min(wall, self.servos[cal.GRIPPER].motor.position))
+        for joint, place in self._in_hand.items():
+            if not torque[joint]:
+                self._loads[joint].lowest = self._loads[joint].highest = place
         for joint, place in self.jammed.items():
             self._loads[joint].lowest = self._loads[joint].highest = place
 
@@ -262,15 +269,43 @@ class VirtualArm:
         self._set_voltage()
         self.disturb()
 
-    def put(self, joints_deg: Sequence[float], gripper_percent: float | None = None) -> None:
-        """Put the arm, limp, in a pose, as a hand would."""
+    def put(
+        self,
+        joints_deg: Sequence[float],
+        gripper_percent: float | None = None,
+        *,
+        held: bool = False,
+    ) -> None:
+        """Put the arm, limp, in a pose, as a hand would; `held`: the hand stays until `let_go`.
+
+        Angles are what the servos show. A joint that is switched on is no longer held.
+        """
         angles = list(joints_deg)
         if gripper_percent is not None:
             angles.append(cal.jaw_degrees(gripper_percent))
+        self.let_go()
         for joint, angle in enumerate(angles):
             servo = self.servos[joint]
             servo.write(at.TORQUE_ENABLE, b"\x00")
-            servo.motor.place(cal.encoder_from_degrees(joint, angle))
+            lowest, highest = self._ends[joint]
+            place = min(max(cal.encoder_from_degrees(joint, angle), lowest), highest)
+            servo.motor.place(place)
+            if held:
+                self._in_hand[joint] = place
+        self.disturb()
+
+    def touch(self, point: Vec, slope: str = "steep", roll_deg: float = 0.0) -> None:
+        """Put the true tip of the fixed jaw on a point (m), jaws shut, and hold it there.
+
+        Raises OutOfReach.
+        """
+        posture = self._person.on(point, slope, roll_deg)
+        self.put(posture.shown, 0.0, held=True)
+        self.hidden.placed(posture.true)
+
+    def let_go(self) -> None:
+        """The hand leaves: the limp arm sinks."""
+        self._in_hand.clear()
         self.disturb()
 
     def state(self) -> dict[str, Any]:

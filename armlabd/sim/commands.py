@@ -12,7 +12,8 @@ from typing import Final
 from armlabd.sim.arm import VirtualArm
 from armlabd.sim.blocks import Block
 from armlabd.sim.fault_commands import FAULTS, Plug
-from armlabd.sim.words import Answer, CommandError, Request, number, parse_line, text
+from armlabd.sim.hand import SLOPES
+from armlabd.sim.words import Answer, CommandError, Request, flag, number, parse_line, text
 from armlabd.sim.world import World
 
 __all__ = ["COMMANDS", "FAULTS", "Answer", "CommandError", "Commands", "blocks_from", "parse_line"]
@@ -81,7 +82,7 @@ class Commands:
         self.arm.disturb()
 
     def limp(self, request: Request) -> None:
-        """Put the arm, limp, in a pose: joints_deg=[five] [gripper_percent]."""
+        """Put the arm, limp, in a pose: joints_deg=[five] [gripper_percent] [held=false]."""
         joints = request.get("joints_deg")
         if not isinstance(joints, list) or len(joints) != 5:
             raise CommandError("`joints_deg` is a list of five angles in degrees.")
@@ -89,7 +90,23 @@ class Commands:
         grip = None
         if "gripper_percent" in request:
             grip = number(request, "gripper_percent", 0, 100)
-        self.arm.put(angles, grip)
+        self.arm.put(angles, grip, held=flag(request, "held", False))
+
+    def touch(self, request: Request) -> None:
+        """Put the limp arm's true fingertip on a point and hold it: x y [z] [slope] [roll_deg]."""
+        point = (
+            number(request, "x", -0.6, 0.6),
+            number(request, "y", -0.6, 0.6),
+            number(request, "z", 0.0, 0.5, 0.0),
+        )
+        slope = request.get("slope", "steep")
+        if slope not in SLOPES:
+            raise CommandError(f"`slope` is {' or '.join(SLOPES)}; got {slope!r}.")
+        self.arm.touch(point, slope, number(request, "roll_deg", -120, 120, 0.0))
+
+    def let_go(self, request: Request) -> None:
+        """Take the hand off the limp arm: it sinks."""
+        self.arm.let_go()
 
     def power_cycle(self, request: Request) -> None:
         """Take the servos' power away and give it back."""
@@ -116,6 +133,8 @@ COMMANDS: Final[dict[str, Command]] = {
     "remove": Commands.remove,
     "reset": Commands.reset,
     "limp": Commands.limp,
+    "touch": Commands.touch,
+    "let_go": Commands.let_go,
     "power_cycle": Commands.power_cycle,
     "quit": Commands.quit,
 }
