@@ -54,6 +54,10 @@ class LateAnswers:
         """True when no servo owes anything."""
         return not self._owed
 
+    def owes(self, ids: Iterable[int]) -> bool:
+        """True when any of `ids` owes an answer of any length."""
+        return bool(self._owed) and any(id in self._owed for id in ids)
+
     def doubtful(self, id: int, count: int) -> bool:
         """True when an answer of `count` parameters could be a late one."""
         return count in self._owed.get(id, ())

@@ -160,22 +160,28 @@ class Master:
         }
         return BlockRead(servos, found.no_answer)
 
+    def begin_fixed(self, form: FixedRead) -> None:
+        """Ask for a read that is made every cycle, if all is regular; `fixed_read` takes it in."""
+        if self._wire.calm(form.ids):
+            self._wire.begin(form, self.timing.slack_s)
+
     def fixed_read(self, form: FixedRead) -> tuple[bytes, float] | Readings:
-        """One short attempt at a read that is made every cycle.
+        """One short attempt at a read that is made every cycle; begun before, or made now.
 
         The regular answer is the bytes as they came (`form` finds its way in them) and when they
         were asked for. While anything is irregular: the `sync_read` it stands for, without retries.
         """
-        if not self._wire.calm:
+        done = self._wire.finish(form)
+        if done is None and self._wire.calm(form.ids):
+            self._wire.begin(form, self.timing.slack_s)
+            done = self._wire.finish(form)
+        if done is None:
             return self._read(form.ids, form.address, form.count, 0, unicast=False)
-        sent_s, answers = self._wire.transact_fixed(form, self.timing.slack_s)
+        sent_s, answers = done
         if isinstance(answers, bytes):
             return answers, sent_s
         found = {id: Reading(frame.params, frame.error, sent_s) for id, frame in answers.items()}
-        readings = Readings((id, found[id]) for id in form.ids if id in found)
-        if len(found) < len(form.ids):
-            readings.no_answer = self._wire.no_answer(tuple(i for i in form.ids if i not in found))
-        return readings
+        return self._readings(form.ids, found)
 
     # --- orders
 
@@ -216,7 +222,7 @@ class Master:
     def broadcast_write(self, register: Register | str, value: int) -> None:
         """Write one register of all servos, at once and without waiting for a quiet line."""
         entry = _writable(register)
-        self._wire.send(frames.write(BROADCAST_ID, entry.address, encode_value(entry, value)))
+        self._wire.send_now(frames.write(BROADCAST_ID, entry.address, encode_value(entry, value)))
 
     def write_eeprom(
         self, id: int, register: Register | str, value: int, *, settle_s: float = EEPROM_SETTLE_S
@@ -273,11 +279,16 @@ class Master:
         for attempt in self._attempts(retries):
             found |= self._read_once(missing, address, count, self._slack(retries), unicast=unicast)
             if len(found) == len(ids):
-                return Readings(found)
+                break
             missing = tuple(id for id in ids if id not in found)
             self._count_retry(attempt, retries)
+        return self._readings(ids, found)
+
+    def _readings(self, ids: tuple[int, ...], found: Mapping[int, Reading]) -> Readings:
+        """What was found, in the order asked for, and who is missing."""
         readings = Readings((id, found[id]) for id in ids if id in found)
-        readings.no_answer = self._wire.no_answer(missing)
+        if missing := tuple(id for id in ids if id not in found):
+            readings.no_answer = self._wire.no_answer(missing)
         return readings
 
     def _read_once(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from armlabd.bus.counters import Counters
 from armlabd.bus.doubt import Doubt
-from armlabd.bus.errors import Cause, NoAnswer
+from armlabd.bus.errors import Cause, NoAnswer, PortLost
 from armlabd.bus.fixed import FixedRead
 from armlabd.bus.frames import BROADCAST_ID, OVERHEAD_BYTES, Frame, FrameScanner
 from armlabd.bus.late import LateAnswers
@@ -16,6 +17,7 @@ from armlabd.bus.port import Transport
 from armlabd.clock import Clock
 
 BITS_PER_BYTE = 10  # start, eight data bits, stop
+HURRY_S = 0.0015  # a healthy answer comes this much after the wire allows it: 1.5 USB frames
 
 
 class Timing(NamedTuple):
@@ -51,11 +53,12 @@ class Wire:
         self._causes: dict[int, Cause] = {}
         self._loud = True  # nobody knows what the line carries when we come
         self._line_free_s = 0.0
+        self._open: _Open | None = None  # a fixed read that was begun
+        self._kept: dict[FixedRead, tuple[float, bytes | dict[int, Frame]]] = {}  # what came of it
 
-    @property
-    def calm(self) -> bool:
-        """True when nothing of earlier transactions can still come."""
-        return not self._loud and self.late.clean and self.doubt.none
+    def calm(self, ids: tuple[int, ...]) -> bool:
+        """True when nothing of earlier transactions can still come from `ids`."""
+        return not self._loud and self.doubt.none and not self.late.owes(ids)
 
     def expect_noise(self) -> None:
         """The line may still carry answers: wait for quiet before the next request."""
@@ -77,18 +80,41 @@ class Wire:
         deadline_s = self._deadline_s(answer_bytes, len(expected), slack_s)
         return sent_s, self._book(expected, *self.collect(expected, deadline_s, request))
 
-    def transact_fixed(
-        self, form: FixedRead, slack_s: float
-    ) -> tuple[float, bytes | dict[int, Frame]]:
-        """`transact` for a read that is made every cycle; only while no servo owes an answer.
+    def begin(self, form: FixedRead, slack_s: float) -> None:
+        """Ask for a read that is made every cycle, and go on; `finish` tells what came.
+
+        Whoever uses the line in between first takes in what is under way.
+        """
+        self.empty_input()
+        self._kept.pop(form, None)
+        sent_s = self.send(form.request)
+        earliest_s = self._line_free_s + self._wire_s(form.size)
+        deadline_s = self._deadline_s(form.size, len(form.ids), slack_s)
+        self._open = _Open(form, sent_s, earliest_s, deadline_s)
+
+    def finish(self, form: FixedRead) -> tuple[float, bytes | dict[int, Frame]] | None:
+        """When this read was asked for and what came; None when it was not begun.
 
         A regular answer comes back as it is, in bytes. Any other is sorted out, frame by frame, as
         `transact` would have done it. Sleeps while the answer cannot be there yet.
         """
-        self.empty_input()
-        sent_s = self.send(form.request)
-        earliest_s = self._line_free_s + self._wire_s(form.size)
-        deadline_s = self._deadline_s(form.size, len(form.ids), slack_s)
+        self._take_in()
+        return self._kept.pop(form, None)
+
+    def send_now(self, request: bytes) -> None:
+        """Send what cannot wait: a begun read gets until a healthy answer would be there."""
+        if self._open is not None:
+            soon_s = self._open.earliest_s + HURRY_S
+            self._open = self._open._replace(deadline_s=min(self._open.deadline_s, soon_s))
+            with contextlib.suppress(PortLost):  # the write itself then says so
+                self._take_in()
+        self.send(request)
+
+    def _take_in(self) -> None:
+        """Collect the answers of a begun read, if there is one."""
+        if self._open is None:
+            return
+        (form, sent_s, earliest_s, deadline_s), self._open = self._open, None
         self._clock.sleep(earliest_s - self._clock.monotonic())
         data, ended = self._transport.read(deadline_s), False
         while 0 < len(data) < form.size and not ended:
@@ -98,10 +124,11 @@ class Wire:
         if form.is_regular(data):
             self.mirror.clean(form.request)
             self.counters.count_regular(form, data)
-            return sent_s, data
+            self._kept[form] = sent_s, data
+            return
         self.counters.ask(form.ids)
         found = self.collect(form.expected, deadline_s, form.request, data, ended or not data)
-        return sent_s, self._book(form.expected, *found)
+        self._kept[form] = sent_s, self._book(form.expected, *found)
 
     def _deadline_s(self, answer_bytes: int, servos: int, slack_s: float) -> float:
         """When to stop waiting for `servos` that answer with that many bytes in all."""
@@ -238,6 +265,8 @@ class Wire:
 
     def empty_input(self) -> None:
         """Drop what has arrived; after a miss wait until the line is quiet, for a bounded time."""
+        if self._open is not None:
+            self._take_in()
         if not self._loud:
             self.counters.discarded_bytes += self._transport.discard_input()
             return
@@ -267,6 +296,15 @@ class Wire:
     def no_answer(self, ids: tuple[int, ...]) -> NoAnswer:
         """The error for `ids` with the last cause of each."""
         return NoAnswer({id: self._causes.get(id, Cause.SILENT) for id in ids})
+
+
+class _Open(NamedTuple):
+    """A fixed read under way: asked when, there when at the earliest, given up when."""
+
+    form: FixedRead
+    sent_s: float
+    earliest_s: float
+    deadline_s: float
 
 
 class _Heard(NamedTuple):

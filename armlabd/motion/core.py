@@ -38,7 +38,7 @@ from armlabd.motion.mark import Marks, crash_cause
 from armlabd.motion.measured import Measured
 from armlabd.motion.messages import StopResult
 from armlabd.motion.requests import STOPPED, Requests
-from armlabd.motion.servos import Servos
+from armlabd.motion.servos import Servos, Sight
 from armlabd.motion.settings import CoreSettings, SettingsError
 from armlabd.motion.stop import Hold, StopLane
 from armlabd.verdict import Code
@@ -176,17 +176,17 @@ class Core:
                 self.between()
         elif (goal := self.conductor.next_goal()) is not None:
             self.conductor.send(goal)
-            self.between()
         if self.link.reading and self.link.servos is servos:
-            self._read()
+            self._read(servos)
+        if self.link.reading and self.link.servos is servos:
+            servos.begin_look()  # the answers come while this process sleeps
 
-    def _read(self) -> None:
-        servos = self.link.servos
-        assert servos is not None
+    def _read(self, servos: Servos) -> None:
         found = servos.look()
-        self.between()
-        if self.link.servos is not servos:
-            return
+        if not isinstance(found, Sight):  # it may have taken a while
+            self.between()
+            if self.link.servos is not servos:
+                return
         if self.measured.take(found, self.link.calibration):
             self.conductor.judge()
         elif self.measured.misses >= LOST_CYCLES:

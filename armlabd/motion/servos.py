@@ -115,6 +115,10 @@ class Servos:
         found = self.master.sync_read(SERVO_IDS, BLOCK_ADDRESS, BLOCK_BYTES, retries=retries)
         return _found(found)
 
+    def begin_look(self) -> None:
+        """Ask for the next `look`, which then need not wait for the wire."""
+        self.master.begin_fixed(BLOCK)
+
     def look(self) -> Sight | Found:
         """`feedback` of one cycle: a `Sight` when the answer was regular, as nearly always."""
         whole = self.master.fixed_read(BLOCK)

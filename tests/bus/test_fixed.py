@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from armlabd.bus.errors import NoAnswer
 from armlabd.bus.fixed import FixedRead
 from armlabd.bus.frames import FrameScanner, encode
 from armlabd.bus.master import Master, Readings
@@ -145,3 +146,12 @@ def test_regular_reads_are_counted_for_each_servo_like_any_other(
     assert [counted.servos[id].answered for id in IDS] == [3] * 6
     assert [counted.servos[id].with_error_bits for id in IDS] == [0, 0, 0, 0, 3, 0]
     assert master.statistics() == counted
+
+
+def test_an_answer_owed_by_somebody_else_changes_nothing(
+    master: Master, clock: VirtualClock
+) -> None:
+    with pytest.raises(NoAnswer):
+        master.ping(9, retries=0)
+    master.fixed_read(FORM)  # waits for a quiet line first
+    assert isinstance(master.fixed_read(FORM), tuple)
