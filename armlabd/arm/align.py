@@ -45,11 +45,15 @@ Matrix = list[Row]
 
 
 class AlignError(ValueError):
-    """The touches give no alignment; `sentence` says what is wrong and what to do."""
+    """The touches give no alignment; `sentence` says what is wrong and what to do.
 
-    def __init__(self, sentence: str) -> None:
+    `worst`: the place of the touch that fits least, when touching it again may help.
+    """
+
+    def __init__(self, sentence: str, worst: int | None = None) -> None:
         super().__init__(sentence)
         self.sentence = sentence
+        self.worst = worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,8 @@ def align(touches: Sequence[Touch]) -> Fit:
         raise AlignError(
             f"The touches do not fit one arm: {touches[worst].name} is off by "
             f"{fit.residual_mm:.1f} mm, allowed are {MAX_RESIDUAL_MM:g}. Check that each point "
-            "lies where it is said to, and touch them again with the tip of the fixed jaw."
+            "lies where it is said to, and touch them again with the tip of the fixed jaw.",
+            worst,
         )
     _check_size(fit)
     return fit

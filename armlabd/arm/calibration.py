@@ -87,7 +87,7 @@ class Calibration:
         values.append(gripper.range_min + share * (gripper.range_max - gripper.range_min))
         return tuple(map(_count, JOINT_NAMES, values))
 
-    def from_raw(self, counts: Sequence[int]) -> Pose:
+    def from_raw(self, counts: Sequence[float]) -> Pose:
         """The pose read from six servo counts in joint order; any counts, also beyond the range."""
         pan, lift, elbow, wrist, roll = (
             (count - self.joints[name].middle) * DEGREES_PER_STEP + zero
