@@ -60,9 +60,10 @@ def _add_processes(commands: Commands[argparse.ArgumentParser]) -> None:
     sim.add_argument("--seed", type=int, default=0)
     sim.add_argument("--orphan-s", type=float, default=3600.0, help="end after so long unused")
     bench = commands.add_parser("bench", help="measure this machine against the bars")
-    bench.add_argument("what", choices=("start", "stop"))
+    bench.add_argument("what", choices=("start", "stop", "bus"))
     bench.add_argument("--json", action="store_true", help="figures as JSON")
     bench.add_argument("--count", type=int, default=0, help="repetitions (0 = the full number)")
+    bench.add_argument("--plot", type=Path, help="write a picture there (SVG; bench bus)")
 
 
 def _add_requests(
