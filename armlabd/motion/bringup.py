@@ -14,10 +14,12 @@ from armlabd.arm.joints import SERVO_IDS
 from armlabd.arm.limits import LimitError, Limits
 from armlabd.arm.own import own_limits
 from armlabd.bus.counters import Counters
-from armlabd.bus.errors import NoAnswer, PortError
+from armlabd.bus.errors import Cause, NoAnswer, PortError
 from armlabd.bus.port import Transport
+from armlabd.bus.registers import REGISTERS
 from armlabd.bus.stranger import listen
 from armlabd.clock import Clock
+from armlabd.motion.chain import servo_name
 from armlabd.motion.health import (
     Facts,
     Trouble,
@@ -27,11 +29,20 @@ from armlabd.motion.health import (
     servo_trouble,
 )
 from armlabd.motion.servos import Servos
+from armlabd.motion.thresholds import COOLED, TOO_HOT
 
 RETRY_S = (0.2, 0.5, 1.0, 2.0)  # between tries, then the last one for ever
 EXTRA_IDS = (0, 7, 8)  # ids that a second or misnumbered servo would likely have
 LONG_AGO_S = -1e9
 SAY_AGAIN_S = 60.0
+DOUBT_S = 1.0  # after a trouble in use: the motion comes to rest first
+DAMAGED = (Cause.CHECKSUM, Cause.DOUBLED, Cause.DOUBTED, Cause.GARBLED)
+DOUBLE_TRIES = 4
+LOSSY = "All six servos are there, but too many of their answers get lost."
+FOREIGN = (
+    " Another program writes AT commands to this port: end it (ModemManager does so; tell it to "
+    "leave the port alone)."
+)
 
 OpenTransport = Callable[[], Transport]
 Note = Callable[[str], None]
@@ -68,6 +79,7 @@ class Link:
         self._counters = Counters()
         self._steps: Generator[None, None, Trouble | None] | None = None
         self._tries = 0
+        self._foreign = 0
         self._next_try_s = LONG_AGO_S
         self._said: dict[str, float] = {}
 
@@ -104,7 +116,7 @@ class Link:
             return False
         if opened and first_frame_off:
             servos.torque_off()
-        self._steps = self._bring_up(servos)
+        self._steps, self._foreign = self._bring_up(servos), self._counters.foreign
         if opened:
             self._say("starting", "")
         return opened
@@ -129,6 +141,15 @@ class Link:
         self._tries = 0
         self._plan_next()
         self._say(state, sentence)
+
+    def doubt(self, trouble: Trouble, found: tuple[int, ...] = SERVO_IDS) -> None:
+        """Something is wrong with servos that answer: say so, and judge them anew soon.
+
+        The port stays open; `found` is who still answers.
+        """
+        self.found, self._tries = found, 0
+        self._next_try_s = self._clock.monotonic() + DOUBT_S
+        self._say(*trouble)
 
     def close(self) -> None:
         """Give the port back."""
@@ -161,7 +182,8 @@ class Link:
             self._say("ready", "")
         else:
             self._plan_next()
-            self._say(*trouble)
+            foreign = self._counters.foreign > self._foreign
+            self._say(trouble.state, trouble.sentence + FOREIGN * foreign)
 
     def _say(self, state: str, detail: str) -> None:
         """A line only when something has changed: an arm absent for an hour says so once.
@@ -187,22 +209,29 @@ class Link:
                 return Trouble("wrong_device", stranger)
         trouble = missing_trouble(self.found, self.extra, self._volts(servos))
         if trouble is not None:
-            return trouble
+            double = _double(self.found, servos)
+            return trouble._replace(sentence=f"{trouble.sentence} {double}".strip())
         yield
         low = servos.master.sync_read(SERVO_IDS, 0, 20)
         yield
         high = servos.master.sync_read(SERVO_IDS, 30, 11)
         yield
+        lock = servos.master.sync_read(SERVO_IDS, REGISTERS["lock"].address, 1)
+        yield
         feedback = {id: found for id, (found, _) in servos.feedback(retries=2).items()}
-        if not len(low) == len(high) == len(feedback) == len(SERVO_IDS):
-            self.found = tuple(id for id in SERVO_IDS if id in low and id in high)
-            return missing_trouble(self.found, ()) or Trouble(
-                "servos_missing", "The servos do not answer reliably."
-            )
-        self.facts = {id: facts_of(low[id].data, high[id].data) for id in SERVO_IDS}
+        if not len(low) == len(high) == len(lock) == len(feedback) == len(SERVO_IDS):
+            double = _double(SERVO_IDS, servos)
+            self.found = tuple(id for id in SERVO_IDS if id in low and id in high and id in lock)
+            if double:
+                return Trouble("duplicate_id", double)
+            return missing_trouble(self.found, ()) or Trouble("lossy", LOSSY)
+        self.facts = {
+            id: facts_of(low[id].data, high[id].data)._replace(lock=lock[id].data[0])
+            for id in SERVO_IDS
+        }
         self.torque_found = any(servo.torque for servo in self.facts.values())
         return (
-            servo_trouble(self.facts, feedback)
+            servo_trouble(self.facts, feedback, self._hot_from_c())
             or calibration_trouble(self.facts, self.calibration)
             or self._narrow_travel()
         )
@@ -225,6 +254,9 @@ class Link:
         except NoAnswer:
             return False
         return True
+
+    def _hot_from_c(self) -> float:
+        return COOLED.value if self.state == "hot" else TOO_HOT.value
 
     def _volts(self, servos: Servos) -> float | None:
         """The lowest supply voltage that those who answer see, while others are missing."""
@@ -249,7 +281,25 @@ class Link:
             "extra": list(self.extra),
             "firmware": sorted({servo.firmware for servo in self.facts.values()}),
             "connects": self.connects,
+            "unlocked": [id for id, servo in self.facts.items() if not servo.lock],
         }
+
+
+def _double(ids: tuple[int, ...], servos: Servos) -> str:
+    """The sentence about servos of `ids` that answer, and always damaged; empty for none."""
+    for id in ids:
+        causes = []
+        for _ in range(DOUBLE_TRIES):
+            try:
+                servos.master.read(id, "present_position", retries=0)
+            except NoAnswer as error:
+                causes.append(error.causes[id])
+        if len(causes) == DOUBLE_TRIES and any(cause in DAMAGED for cause in causes):
+            return (
+                f"{servo_name(id)} is there, but everything it says comes damaged, as when two "
+                f"servos have the id {id}."
+            )
+    return ""
 
 
 def _nothing() -> None:

@@ -30,6 +30,7 @@ from armlabd.motion.messages import MotionResult
 from armlabd.motion.settings import CoreSettings
 from armlabd.motion.stall import Stall
 from armlabd.motion.stream import Stream
+from armlabd.motion.thresholds import SLOWEST_SHARE, WEAKEST_SHARE, share_left
 from armlabd.verdict import Code
 
 APPROACH_DPS = OUTSIDE_SPEED_DPS * 0.95  # from the goal that sags to the program's start
@@ -76,6 +77,11 @@ class Conductor:
     def moving(self) -> bool:
         """True while goals leave or are about to: the phases a lost bus or lease must latch."""
         return self.job is not None and self.job.in_motion
+
+    @property
+    def pinned(self) -> bool:
+        """True while the servos hold goals of ours, with our pace and locked settings."""
+        return self.goal is not None and self._arming is None
 
     @property
     def working(self) -> bool:
@@ -202,10 +208,15 @@ class Conductor:
             count = leg_count(start, first, APPROACH_DPS, limits, dt_s)
             points = (start, *leg_points(start, first, count), *points[1:])
         rates = Rates(self._link.limits, self._settings.period_s)
-        job.stream = Stream(points, rates.bends)
+        job.stream = Stream(points, rates.bends, self._pace())
         self.grip.begin(job.contact, job.torque_percent)
         self._stall.reset()
         job.phase = "stream"
+
+    def _pace(self) -> float:
+        """The share of a program's speed that the warmest servo may take part in."""
+        warmest = max(servo.temperature for servo in self._measured.feedback.values())
+        return share_left(warmest, SLOWEST_SHARE.value)
 
     # --- once per cycle
 
@@ -251,11 +262,18 @@ class Conductor:
     def keep_grip_limit(self) -> None:
         """Bring the gripper's torque cap to what is wanted. Raises PortLost."""
         servos = self._link.servos
-        wanted = self.grip.torque_percent
+        wanted = self._grip_torque()
         if self.goal is None or servos is None or wanted == self._grip_limit or self.working:
             return
         if servos.limit_gripper(wanted):
             self._grip_limit = wanted
+
+    def _grip_torque(self) -> float:
+        """Percent for register 48; a warm gripper that holds something holds it with less."""
+        if self.grip.squeeze is None:
+            return self.grip.torque_percent
+        jaw = self._measured.feedback[SERVO_IDS[5]]
+        return round(self.grip.torque_percent * share_left(jaw.temperature, WEAKEST_SHARE.value))
 
     def judge(self) -> None:
         """After a fresh full reading: has it arrived, stalled, touched, dropped?"""

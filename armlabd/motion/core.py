@@ -27,9 +27,11 @@ from armlabd.clock import Clock
 from armlabd.motion.attentive import AttentiveTransport
 from armlabd.motion.bringup import Link
 from armlabd.motion.button import Button, LineSource
+from armlabd.motion.chain import ALL_SILENT, silence_sentence
 from armlabd.motion.conductor import LOST_CYCLES, Conductor
 from armlabd.motion.cycles import Cycles
 from armlabd.motion.disk import Disk, Ticket
+from armlabd.motion.health import Trouble
 from armlabd.motion.job import Reply, cancelled
 from armlabd.motion.latch import Latch
 from armlabd.motion.lease import Lease
@@ -41,14 +43,11 @@ from armlabd.motion.requests import STOPPED, Requests
 from armlabd.motion.servos import Servos, Sight
 from armlabd.motion.settings import CoreSettings, SettingsError
 from armlabd.motion.stop import Hold, StopLane
+from armlabd.motion.watch import Watch
 from armlabd.verdict import Code
 
 TORQUE_LOOK_TICKS = 10  # register 40 is read this often while not latched
 NOTES = 50
-SILENT = (
-    "The servos stopped answering. Whether the arm follows cannot be read: watch it, and cut its "
-    "power if it moves."
-)
 UNLEASED = "The daemon fell silent; the arm came to rest and holds."
 
 
@@ -95,11 +94,13 @@ class Core:
         self.conductor = Conductor(
             settings, clock, self.link, self.marks, self.measured, self._may_move
         )
+        self.watch = Watch(self)
         self.leaving = Leaving(self)
         self.requests = Requests(self)
         self._clearing: tuple[Ticket, Reply, int, str] | None = None
         self._push_s = now_s
         self._pending = ""  # the latch cause that follows once the arm is at rest
+        self._lost = Trouble("disconnected", ALL_SILENT)  # why `bus_lost` is pending
         self._latch_at_start(boot)
 
     def _make_link(self, open_transport: Callable[[], Transport]) -> Link:
@@ -164,7 +165,8 @@ class Core:
         self.cycles.end(started_s, self.clock.monotonic())
 
     def _bus_cycle(self, now_s: float) -> None:
-        if self.link.poll(now_s, self.latch.stopped):
+        at_rest = self.conductor.job is None or self.link.servos is None
+        if at_rest and self.link.poll(now_s, self.latch.stopped):
             self.lane.forget_hold()
             self.conductor.unpin()
         servos = self.link.servos
@@ -178,6 +180,8 @@ class Core:
             self.conductor.send(goal)
         if self.link.reading and self.link.servos is servos:
             self._read(servos)
+        elif self.link.found and not self.link.working:
+            self.watch.read_others(servos)
         if self.link.reading and self.link.servos is servos:
             servos.begin_look()  # the answers come while this process sleeps
 
@@ -187,8 +191,11 @@ class Core:
             self.between()
             if self.link.servos is not servos:
                 return
-        if self.measured.take(found, self.link.calibration):
+        if self.measured.take(found, self.link.calibration, self.conductor.goal is None):
             self.conductor.judge()
+            self.watch.cycle()
+        elif self.measured.jumps.fault is not None:
+            self.watch.jumped(servos)
         elif self.measured.misses >= LOST_CYCLES:
             self._silent()
         if self._may_go_on(servos):
@@ -197,12 +204,20 @@ class Core:
             self.between()
             if self._may_go_on(servos):
                 self._seen(servos.held())
+        elif self.link.servos is servos and not self.measured.misses:
+            self.watch.inspect(servos)
 
     def _may_go_on(self, servos: Servos) -> bool:
         """False once a stop or a lost port came in between."""
         return not self.latch.stopped and self.link.servos is servos
 
     def _seen(self, held: Mapping[int, Any]) -> None:
+        servos = self.link.servos
+        off = [id for id, servo in held.items() if not servo.torque]
+        if off and servos is not None and self.conductor.pinned and not self.latch.stopped:
+            self.between()
+            if self._may_go_on(servos) and self.watch.torque_lost(off, servos):
+                return
         if len(held) == len(SERVO_IDS):
             self.conductor.torque_seen(sum(servo.torque for servo in held.values()))
 
@@ -227,24 +242,39 @@ class Core:
 
     def _silent(self) -> None:
         """Ten cycles without a full reading: rest if moving, then look for the servos anew."""
+        sentence, silent = silence_sentence(self.measured.gaps, self.measured.misses)
+        state = "servos_missing" if silent else "lossy"
+        state = "disconnected" if len(silent) == len(SERVO_IDS) else state
+        self._lost = Trouble(state, sentence)
         if self.conductor.moving:
             self._pending = "bus_lost"
-            self.conductor.brake(cancelled(Code.BUS_LOST, SILENT))
+            self.conductor.brake(cancelled(Code.BUS_LOST, sentence))
             job = self.conductor.job
             if job is not None and job.stream is not None and not job.stream.finished:
                 return  # the goals still come to rest; whether the arm does, nobody can read
-        self._port_lost(SILENT)
+        self._bus_lost(self._lost)
 
     def _port_lost(self, sentence: str) -> None:
-        """The bus is gone. After a loss in motion the arm is stopped when it comes back."""
+        self._bus_lost(Trouble("disconnected", sentence))
+
+    def _bus_lost(self, why: Trouble) -> None:
+        """The bus is gone, or servos on it. After a loss in motion the arm is stopped.
+
+        Where somebody still answers the port stays open, and the others are read on.
+        """
         if self.conductor.moving or self._pending == "bus_lost":
             self.latch.set("bus_lost", "core")
             self.latch.save(self.clock.monotonic())
         self._pending = ""
         self.lane.written, self.lane.held, self.lane.confirmed = False, False, 0
-        self.conductor.halt(cancelled(Code.BUS_LOST, f"{sentence} The motion was given up."))
+        sentence = f"{why.sentence} The motion was given up."
+        self.conductor.halt(cancelled(Code.BUS_LOST, sentence))
+        gaps, misses = self.measured.gaps, self.measured.misses
         self.measured.forget()
-        self.link.lose(sentence)
+        if why.state == "disconnected":
+            self.link.lose(why.sentence)
+        else:
+            self.link.doubt(why, tuple(id for id in SERVO_IDS if gaps.get(id, 0) < misses))
 
     # --- stop and clear
 
@@ -320,7 +350,7 @@ class Core:
         if not self._pending or self.conductor.job is not None:
             return
         if self._pending == "bus_lost":
-            self._port_lost(SILENT)
+            self._bus_lost(self._lost)
             return
         self._pending = ""
         if not self.latch.stopped:

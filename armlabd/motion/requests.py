@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from armlabd.arm.joints import Pose
-from armlabd.motion.health import STATES, too_hot
+from armlabd.motion.health import STATES, code_of
 from armlabd.motion.job import Job, Reply, cancelled, check_given, plan_inside, plan_route
 from armlabd.motion.messages import MAX_POINTS, MotionResult
 from armlabd.motion.settings import is_number
@@ -126,18 +126,16 @@ class Requests:
         if core.latch.stopped:
             return cancelled(Code.STOPPED, STOPPED)
         if not core.link.ready:
-            code = Code.NO_ARM
-            if core.link.state in ("not_calibrated", "calibration_differs"):
-                code = Code.NOT_CALIBRATED
-            return cancelled(code, f"{core.link.detail} {STATES[core.link.state]}".strip())
+            sentence = f"{core.link.detail} {STATES[core.link.state]}".strip()
+            return cancelled(code_of(core.link.state), sentence)
         if not own and (core.leaving.policy or not core.lease.alive(now_s)):
             return cancelled(Code.LEASE_LOST, "No daemon holds the lease: the arm rests.")
         if core.conductor.job is not None:
             return cancelled(Code.BUSY, "The arm is moving already. Wait for it, or cancel it.")
         if core.measured.pose is None or core.measured.age_s(now_s) > STALE_S:
             return cancelled(Code.OLD_STATE, "The last reading is older than 50 ms. Try again.")
-        hot = too_hot(core.measured.feedback)
-        return cancelled(Code.NO_ARM, hot) if hot else None
+        trouble = core.watch.look()
+        return None if trouble is None else cancelled(code_of(trouble.state), trouble.sentence)
 
     def _job(self, word: str, request: Mapping[str, Any], reply: Reply) -> Job | MotionResult:
         core = self._core

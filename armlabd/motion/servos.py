@@ -142,6 +142,10 @@ class Servos:
         self.master.sync_write("acceleration", dict.fromkeys(SERVO_IDS, acceleration))
         self.master.sync_write("goal_velocity", dict.fromkeys(SERVO_IDS, steps_per_s))
 
+    def lock(self) -> None:
+        """Settings cannot be changed for good any more; nobody answers."""
+        self.master.sync_write("lock", dict.fromkeys(SERVO_IDS, 1))
+
     def torque_on(self) -> None:
         """Torque on for all six in one frame; whoever calls has pinned the goals."""
         self.master.sync_write("torque_enable", dict.fromkeys(SERVO_IDS, 1))

@@ -344,7 +344,7 @@ def test_torque_that_goes_off_in_one_servo_ends_the_motion(arena: Arena) -> None
 def test_case_42_a_hot_servo_is_not_moved(arena: Arena) -> None:
     arena.arm.servos[5].motor.temperature_c = 66.0
     arena.run(0.02)
-    answer = refused(arena, "no_arm", program=pack(still(arena.pose)))
+    answer = refused(arena, "servo_fault", program=pack(still(arena.pose)))
     assert "gripper" in answer["sentence"]
     assert "66" in answer["sentence"]
 
