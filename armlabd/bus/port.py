@@ -106,6 +106,8 @@ class SerialPort:
 
     def discard_input(self) -> int:
         """Drop what has arrived; returns the number of bytes. Raises PortLost."""
+        if self._open and not self._poll.poll(0):
+            return 0
         dropped = 0
         while dropped < DISCARD_LIMIT_BYTES and (data := self.read(0.0)):
             dropped += len(data)

@@ -48,12 +48,14 @@ class Wire:
         self.late = LateAnswers(timing.late_s, timing.probe_s)
         self.mirror = Mirror()
         self.doubt = Doubt()
+        self._byte_s = BITS_PER_BYTE / timing.baud
         self._transport = transport
         self._clock = clock
         self._causes: dict[int, Cause] = {}
         self._loud = True  # nobody knows what the line carries when we come
         self._line_free_s = 0.0
-        self._open: _Open | None = None  # a fixed read that was begun
+        # A fixed read that was begun: asked when, there when at the earliest, given up when.
+        self._open: tuple[FixedRead, float, float, float] | None = None
         self._kept: dict[FixedRead, tuple[float, bytes | dict[int, Frame]]] = {}  # what came of it
 
     def calm(self, ids: tuple[int, ...]) -> bool:
@@ -88,9 +90,9 @@ class Wire:
         self.empty_input()
         self._kept.pop(form, None)
         sent_s = self.send(form.request)
-        earliest_s = self._line_free_s + self._wire_s(form.size)
-        deadline_s = self._deadline_s(form.size, len(form.ids), slack_s)
-        self._open = _Open(form, sent_s, earliest_s, deadline_s)
+        earliest_s = self._line_free_s + form.size * self._byte_s
+        late_s = len(form.ids) * self.timing.return_delay_s + slack_s
+        self._open = (form, sent_s, earliest_s, earliest_s + late_s)
 
     def finish(self, form: FixedRead) -> tuple[float, bytes | dict[int, Frame]] | None:
         """When this read was asked for and what came; None when it was not begun.
@@ -104,8 +106,8 @@ class Wire:
     def send_now(self, request: bytes) -> None:
         """Send what cannot wait: a begun read gets until a healthy answer would be there."""
         if self._open is not None:
-            soon_s = self._open.earliest_s + HURRY_S
-            self._open = self._open._replace(deadline_s=min(self._open.deadline_s, soon_s))
+            form, sent_s, earliest_s, deadline_s = self._open
+            self._open = (form, sent_s, earliest_s, min(deadline_s, earliest_s + HURRY_S))
             with contextlib.suppress(PortLost):  # the write itself then says so
                 self._take_in()
         self.send(request)
@@ -115,7 +117,9 @@ class Wire:
         if self._open is None:
             return
         (form, sent_s, earliest_s, deadline_s), self._open = self._open, None
-        self._clock.sleep(earliest_s - self._clock.monotonic())
+        wait_s = earliest_s - self._clock.monotonic()
+        if wait_s > 0.0:
+            self._clock.sleep(wait_s)
         data, ended = self._transport.read(deadline_s), False
         while 0 < len(data) < form.size and not ended:
             ended = self._clock.monotonic() >= deadline_s
@@ -282,7 +286,7 @@ class Wire:
 
     def _wire_s(self, count: int) -> float:
         """How long `count` bytes take on the wire."""
-        return count * BITS_PER_BYTE / self.timing.baud
+        return count * self._byte_s
 
     def rest(self, id: int) -> None:
         """Remember that `id` was not asked, because it rests."""
@@ -296,15 +300,6 @@ class Wire:
     def no_answer(self, ids: tuple[int, ...]) -> NoAnswer:
         """The error for `ids` with the last cause of each."""
         return NoAnswer({id: self._causes.get(id, Cause.SILENT) for id in ids})
-
-
-class _Open(NamedTuple):
-    """A fixed read under way: asked when, there when at the earliest, given up when."""
-
-    form: FixedRead
-    sent_s: float
-    earliest_s: float
-    deadline_s: float
 
 
 class _Heard(NamedTuple):

@@ -46,7 +46,9 @@ from armlabd.motion.stop import Hold, StopLane
 from armlabd.motion.watch import Watch
 from armlabd.verdict import Code
 
-TORQUE_LOOK_TICKS = 10  # register 40 is read this often while not latched
+TORQUE_LOOK_TICKS = 10  # register 40 is read this often in motion
+REST_LOOK_TICKS = 30  # and at rest
+REST_PUSH = 2.0  # at rest a push comes this many times less often
 NOTES = 50
 UNLEASED = "The daemon fell silent; the arm came to rest and holds."
 
@@ -200,7 +202,8 @@ class Core:
             self._silent()
         if self._may_go_on(servos):
             self.conductor.keep_grip_limit()
-        if self.cycles.ticks % TORQUE_LOOK_TICKS == 0 and not self.measured.misses:
+        often = REST_LOOK_TICKS if self.conductor.job is None else TORQUE_LOOK_TICKS
+        if self.cycles.ticks % often == 0 and not self.measured.misses:
             self.between()
             if self._may_go_on(servos):
                 self._seen(servos.held())
@@ -365,7 +368,8 @@ class Core:
             self.note(f"no daemon for {self.settings.orphan_s:g} s: parks and leaves")
             self.leaving.begin("park", now_s)
         if self.publish is not None and now_s >= self._push_s:
-            self._push_s = max(self._push_s + self.settings.push_s, now_s)
+            often_s = self.settings.push_s * (REST_PUSH if self.conductor.job is None else 1.0)
+            self._push_s = max(self._push_s + often_s, now_s)
             self.publish(self)
 
     # --- requests

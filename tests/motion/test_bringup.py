@@ -172,7 +172,7 @@ def test_travel_is_cut_to_what_the_calibration_measured(make: Make) -> None:
 def test_a_power_cycle_at_rest_is_noticed(arena: Arena) -> None:
     arena.go(AWAY)
     arena.arm.power_cycle()
-    arena.run(0.3)
+    arena.run(0.4)
     assert not arena.core.conductor.torque
     assert arena.core.conductor.goal is None
 
