@@ -220,6 +220,8 @@ COMMANDS: Mapping[str, Callable[[Options], int]] = {
     "doctor": _lazy("doctor", "doctor"),
     "goal": _lazy("goals", "goal"),
     "plan": _lazy("goals", "plan"),
+    "calibrate": _lazy("calibrate", "calibrate"),
+    "calibration": _lazy("calibration", "calibration"),
     "keys": _lazy("files", "keys"),
     "audit": _lazy("files", "audit"),
     "status": status,

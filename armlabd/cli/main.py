@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     _add_processes(commands)
     _add_requests(commands, common)
     _add_files(commands)
+    _add_calibration(commands)
     return top
 
 
@@ -114,6 +115,36 @@ def _add_files(commands: Commands[argparse.ArgumentParser]) -> None:
     audit.add_argument("-n", type=_count, default=20, help="how many rows, at most 1000")
     audit.add_argument("--state", type=Path)
     audit.add_argument("--sim", action="store_true", help="the virtual arm's audit")
+
+
+def _add_calibration(commands: Commands[argparse.ArgumentParser]) -> None:
+    arm = argparse.ArgumentParser(add_help=False)
+    arm.add_argument("--sim", action="store_true", help="the virtual arm")
+    arm.add_argument("--config", type=Path, help="settings (default: /etc/armlabd/config.toml)")
+    arm.add_argument("--state", type=Path, help="state folder")
+    text = "turn each joint by hand and write what it can do; --align: touch points of the table"
+    calibrate = commands.add_parser("calibrate", help=text, parents=[arm])
+    calibrate.add_argument("--align", action="store_true", help="find joint zeros and base pose")
+    calibrate.add_argument("--fresh", action="store_true", help="forget an interrupted one")
+    calibrate.add_argument("--stand-in", action="store_true", help="with --sim: a scripted person")
+    files = commands.add_parser("calibration", help="show a calibration, or import LeRobot's")
+    what = files.add_subparsers(dest="what", required=True)
+    show = what.add_parser("show", help="the calibration of this arm", parents=[arm])
+    show.add_argument("--servos", action="store_true", help="compare it with the servos")
+    text = "a calibration file, ours or LeRobot's, or the name of an arm in LeRobot's folders"
+    load = what.add_parser("import", help=text, parents=[arm])
+    load.add_argument("file", metavar="FILE", help=text)
+    choice = load.add_mutually_exclusive_group()
+    for name, does in IMPORTS.items():
+        choice.add_argument(name, dest="choice", action="store_const", const=name, help=does)
+    load.add_argument("--same-arm", action="store_true", help="take other offsets all the same")
+
+
+IMPORTS = {
+    "--write-to-servos": "the servos are made to hold what the file says",
+    "--keep-servos": "show the difference and change nothing",
+    "--take-from-servos": "keep what the servos hold as this arm's calibration",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

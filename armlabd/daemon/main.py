@@ -20,7 +20,7 @@ from armlabd.daemon.settings import (
     file_text,
     fitted,
 )
-from armlabd.daemon.sim_process import SimProcess
+from armlabd.daemon.sim_process import SimProcess, arguments_of
 from armlabd.daemon.state import FolderLock, forget_note, prepare, state_folder, write_note
 from armlabd.gate.roles import KeyRing, NewKey
 from armlabd.motion.settings import CoreSettings
@@ -80,10 +80,7 @@ def _ask_for_priority() -> None:
 def _start_sim(config: Config, options: Options, state: Path) -> SimProcess | None:
     if not options.simulated:
         return None
-    own = ["--seed", str(config.sim.seed), "--orphan-s", str(config.sim.orphan_s)]
-    if config.sim.hidden_errors:
-        own.append("--hidden-errors")
-    sim = SimProcess(state, [*own, *options.sim_arguments])
+    sim = SimProcess(state, [*arguments_of(config), *options.sim_arguments])
     sim.spawn()
     return sim
 

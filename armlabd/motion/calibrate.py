@@ -9,10 +9,11 @@ finished, or refused when somebody changed the servos meanwhile.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from armlabd.arm.calibration import Calibration, CalibrationError, JointCalibration, calibration_of
 from armlabd.arm.joints import JOINT_NAMES
+from armlabd.arm.placement import Vector
 from armlabd.arm.sweep import Sweep, SweepError, encoder, expected_deg, joint_from
 from armlabd.motion.calibrate_bus import (
     CalibrateError,
@@ -38,8 +39,24 @@ HOW: Final[Mapping[str, str]] = {
 }
 
 
+class Task(NamedTuple):
+    """What a person is asked to do, for a script that stands in for one.
+
+    `kind` is pose, sweep, write or touch; `name` the joint or the point, `point` (m) and `back`
+    (hand laid back) belong to a touch.
+    """
+
+    kind: str
+    name: str = ""
+    point: Vector | None = None
+    back: bool = False
+
+
 class Person(Protocol):
     """Who turns the joints: a person at a keyboard, or a script in tests."""
+
+    def ask(self, text: str, task: Task) -> None:
+        """Ask for something that ends with Enter."""
 
     def say(self, text: str) -> None:
         """Tell a line that stays."""
@@ -84,7 +101,7 @@ def _begin(
         return earlier
     if earlier is not None:
         person.say("The interrupted calibration was of another arm; this one starts anew.")
-    person.say(POSE)
+    person.ask(POSE, Task("pose"))
     wait(bus, person, lambda seen: "  ".join(map(str, seen)))
     counts = bus.sure_positions()
     start = tuple(encoder(count, offset) for count, offset in zip(counts, offsets, strict=True))
@@ -96,7 +113,10 @@ def _begin(
 def _sweep(bus: CalibrationBus, person: Person, name: str, sweeping: Sweeping) -> JointCalibration:
     """Follow one joint until the person presses Enter and its travel is plausible."""
     low, high = expected_deg(name)
-    person.say(f"{HOW[name]}, then press Enter. By the drawing: {low:.0f} to {high:.0f} degrees.")
+    task = Task("sweep", name)
+    person.ask(
+        f"{HOW[name]}, then press Enter. By the drawing: {low:.0f} to {high:.0f} degrees.", task
+    )
     place = JOINT_NAMES.index(name)
     start = sweeping.start[place]
     while True:
@@ -105,7 +125,7 @@ def _sweep(bus: CalibrationBus, person: Person, name: str, sweeping: Sweeping) -
         try:
             joint = joint_from(name, start, follower.sweep or Sweep.starting(start))
         except SweepError as error:
-            person.say(f"{error.sentence} Then press Enter.")
+            person.ask(f"{error.sentence} Then press Enter.", task)
             continue
         turns = ", turns fully" if joint.range_max - joint.range_min == 4095 else ""
         person.say(
@@ -179,9 +199,10 @@ def _write(
     changes = plan_of(bus.registers(), calibration)
     for change in changes:
         person.say(change.words())
-    person.say(
+    person.ask(
         f"{len(changes)} registers will be written. Let the arm lie, press Enter to write them, "
-        "or type no to leave the servos as they are."
+        "or type no to leave the servos as they are.",
+        Task("write"),
     )
     if wait(bus, person, lambda seen: "  ".join(map(str, seen))).strip().lower() not in ("", "yes"):
         raise CalibrateError(

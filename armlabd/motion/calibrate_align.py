@@ -15,7 +15,7 @@ from armlabd.arm.calibration import Calibration
 from armlabd.arm.geometry import forward
 from armlabd.arm.joints import ARM_JOINTS, JOINT_NAMES
 from armlabd.arm.placement import Alignment, Vector
-from armlabd.motion.calibrate import Person, wait
+from armlabd.motion.calibrate import Person, Task, wait
 from armlabd.motion.calibrate_bus import CalibrateError, CalibrationBus, differences
 
 READINGS: Final = 10  # of one touch
@@ -97,7 +97,8 @@ def _touch(
 ) -> None:
     """One touch, until it was held still; `done` takes it in. Skipped: it stays out."""
     x, y, z = visit.point
-    person.say(f"{visit.title}: x {x:.3f}, y {y:+.3f}, z {z:.3f} m, then press Enter.")
+    task = Task("touch", visit.name, visit.point, visit.posture == BACK)
+    person.ask(f"{visit.title}: x {x:.3f}, y {y:+.3f}, z {z:.3f} m, then press Enter.", task)
     plain = calibration.aligned(None)
     while True:
         line = wait(bus, person, lambda seen: _where(plain, seen))
@@ -106,7 +107,7 @@ def _touch(
             return
         counts = _still(bus)
         if counts is None:
-            person.say("The arm moved. Hold it still, then press Enter.")
+            person.ask("The arm moved. Hold it still, then press Enter.", task)
             continue
         done[visit] = Touch(visit.title, visit.point, plain.from_raw(counts))
         return

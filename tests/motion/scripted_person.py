@@ -9,6 +9,7 @@ from armlabd.arm.joints import JOINT_NAMES
 from armlabd.bus.errors import PortLost
 from armlabd.bus.master import Master
 from armlabd.clock import VirtualClock
+from armlabd.motion.calibrate import Task
 from armlabd.motion.calibrate_bus import CalibrateError, CalibrationBus
 from armlabd.sim.arm import VirtualArm
 from armlabd.sim.inprocess import InProcessCable
@@ -18,7 +19,7 @@ POSE = [0.0, 0.0, 0.0, 0.0, 0.0]
 ENDS_DEG = ((-130.0, 130.0), (-115.0, 115.0), (-115.0, 115.0), (-110.0, 110.0), (-175.0, 175.0))
 STRIDE_DEG = 8.0
 Act = Iterator[str | None]
-Answer = Callable[["Scripted", str], Act]
+Answer = Callable[["Scripted", Task], Act]
 
 
 @dataclass
@@ -29,12 +30,16 @@ class Scripted:
     answer: Answer
     said: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
+    asked: list[Task] = field(default_factory=list)
     _act: Act | None = None
 
     def say(self, text: str) -> None:
         self.said.append(text)
-        if "press Enter" in text:
-            self._act = self.answer(self, text)
+
+    def ask(self, text: str, task: Task) -> None:
+        self.said.append(text)
+        self.asked.append(task)
+        self._act = self.answer(self, task)
 
     def show(self, text: str) -> None:
         self.shown.append(text)
@@ -66,29 +71,16 @@ class Scripted:
                 yield None
 
 
-def willing(person: Scripted, text: str) -> Act:
+def willing(person: Scripted, task: Task) -> Act:
     """Does everything right."""
-    if "pose of the drawing" in text and "Hold" in text:
+    if task.kind == "pose":
         person.arm.put(POSE, 0.0, held=True)
         yield None
-        yield ""
-        return
-    joint = joint_of(text)
-    if joint is not None:
+    elif task.kind == "sweep":
+        joint = JOINT_NAMES.index(task.name)
         ends = (110.0, -10.0) if joint == 5 else (*ENDS_DEG[joint], 0.0)
         yield from person.turn(joint, *ends)
     yield ""
-
-
-WORDS = ("whole arm", "upper arm back", "Fold the elbow", "Bend the hand", "Turn the hand", "jaws")
-
-
-def joint_of(text: str) -> int | None:
-    """Which joint a sentence asks to be turned."""
-    for joint, (word, name) in enumerate(zip(WORDS, JOINT_NAMES, strict=True)):
-        if (word in text and "end" in text) or text.startswith(name):
-            return joint
-    return None
 
 
 @dataclass

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_person import POSE, Act, Bench, Scripted, joint_of, willing
+from scripted_person import POSE, Act, Bench, Scripted, willing
 
 from armlabd.arm.calibration import Calibration, calibration_of, parse
 from armlabd.arm.joints import JOINT_NAMES
 from armlabd.bus.errors import PortLost
 from armlabd.motion import calibrate_bus
-from armlabd.motion.calibrate import calibrate
+from armlabd.motion.calibrate import Task, calibrate
 from armlabd.motion.calibrate_bus import CalibrateError, Change, check_plan, differences, plan_of
 from armlabd.motion.calibrate_progress import FILE, Progress, Sweeping, Writing
 from armlabd.sim import calibration as cal
@@ -84,10 +84,10 @@ def test_nothing_is_written_before_the_person_says_so(tmp_path: Path) -> None:
     bench, progress = Bench.made().factory(), Progress(tmp_path)
     before = registers(bench)
 
-    def unwilling(person: Scripted, text: str) -> Act:
-        if "will be written" in text:
+    def unwilling(person: Scripted, task: Task) -> Act:
+        if task.kind == "write":
             yield "no"
-        yield from willing(person, text)
+        yield from willing(person, task)
 
     with pytest.raises(CalibrateError, match=r"Nothing was written\. The sweep"):
         calibrate(bench.bus(), Scripted(bench.arm, unwilling), progress, fresh=False)
@@ -96,16 +96,16 @@ def test_nothing_is_written_before_the_person_says_so(tmp_path: Path) -> None:
     # Next time nobody sweeps again.
     person = Scripted(bench.arm, willing)
     calibrate(bench.bus(), person, progress, fresh=False)
-    assert not [text for text in person.said if joint_of(text) is not None and "press" in text]
+    assert [task.kind for task in person.asked] == ["write"]
 
 
 def test_a_sweep_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     bench, progress = Bench.made().factory(), Progress(tmp_path)
 
-    def leaves(person: Scripted, text: str) -> Act:
-        if joint_of(text) == 3:
+    def leaves(person: Scripted, task: Task) -> Act:
+        if task.name == "wrist_flex":
             return
-        yield from willing(person, text)
+        yield from willing(person, task)
 
     with pytest.raises(CalibrateError, match="input has ended"):
         calibrate(bench.bus(), Scripted(bench.arm, leaves), progress, fresh=False)
@@ -114,10 +114,8 @@ def test_a_sweep_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     assert list(earlier.joints) == list(JOINT_NAMES[:3])
     person = Scripted(bench.arm, willing)
     calibrate(bench.bus(), person, progress, fresh=False)
-    asked = [
-        joint_of(text) for text in person.said if joint_of(text) is not None and "then" in text
-    ]
-    assert asked == [3, 4, 5]
+    swept = [task.name for task in person.asked if task.kind == "sweep"]
+    assert swept == list(JOINT_NAMES[3:])
 
 
 def test_the_sweep_of_another_arm_is_not_gone_on_with(tmp_path: Path) -> None:
@@ -131,13 +129,13 @@ def test_the_sweep_of_another_arm_is_not_gone_on_with(tmp_path: Path) -> None:
 def test_half_a_sweep_is_refused_and_asked_for_again(tmp_path: Path) -> None:
     bench, tries = Bench.made().factory(), 0
 
-    def lazy(person: Scripted, text: str) -> Act:
+    def lazy(person: Scripted, task: Task) -> Act:
         nonlocal tries
-        if joint_of(text) == 1 and tries == 0:
+        if task.name == "shoulder_lift" and tries == 0:
             tries += 1
             yield from person.turn(1, 30.0, -60.0)
             yield ""
-        yield from willing(person, text)
+        yield from willing(person, task)
 
     person = Scripted(bench.arm, lazy)
     calibrate(bench.bus(), person, Progress(tmp_path), fresh=False)
@@ -147,13 +145,13 @@ def test_half_a_sweep_is_refused_and_asked_for_again(tmp_path: Path) -> None:
 def test_a_joint_turned_too_fast_is_asked_for_again(tmp_path: Path) -> None:
     bench, tries = Bench.made().factory(), 0
 
-    def hasty(person: Scripted, text: str) -> Act:
+    def hasty(person: Scripted, task: Task) -> Act:
         nonlocal tries
-        if joint_of(text) == 4 and tries == 0:
+        if task.name == "wrist_roll" and tries == 0:
             tries += 1
             yield from person.turn(4, -160.0, 160.0, stride=120.0)
             yield ""
-        yield from willing(person, text)
+        yield from willing(person, task)
 
     person = Scripted(bench.arm, hasty)
     calibrate(bench.bus(), person, Progress(tmp_path), fresh=False)
@@ -204,10 +202,10 @@ def test_an_interrupted_write_of_another_arm_is_refused(tmp_path: Path) -> None:
 def test_an_unplugged_arm_is_finished_when_it_is_back(tmp_path: Path) -> None:
     bench, progress = Bench.made().factory(), Progress(tmp_path)
 
-    def trips(person: Scripted, text: str) -> Act:
-        if "will be written" in text:
+    def trips(person: Scripted, task: Task) -> Act:
+        if task.kind == "write":
             yield ""
-        yield from willing(person, text)
+        yield from willing(person, task)
 
     person = Scripted(bench.arm, trips)
     say = person.say

@@ -11,6 +11,7 @@ from scripted_person import Act, Bench, Scripted
 
 from armlabd.arm.calibration import Calibration, calibration_of
 from armlabd.arm.geometry import forward
+from armlabd.motion.calibrate import Task
 from armlabd.motion.calibrate_align import BACK, Visit, alignment_of, told, touch_all, visits
 from armlabd.motion.calibrate_bus import CalibrateError
 from armlabd.sim.calibration import calibration_json
@@ -24,15 +25,14 @@ Where = Callable[[Visit], tuple[float, float, float]]
 
 
 def toucher(where: Where = lambda visit: visit.point, skips: tuple[str, ...] = ()) -> Scripted:
-    def answer(person: Scripted, text: str) -> Act:
-        for visit in ASKED:
-            if text.startswith(visit.title):
-                if visit.title in skips:
-                    yield "skip"
-                back = visit.posture == BACK
-                person.arm.touch(where(visit), "flat" if back else "steep", 80.0 if back else 0.0)
-                yield None
-                yield ""
+    def answer(person: Scripted, task: Task) -> Act:
+        visit = next(v for v in ASKED if (v.name, v.posture == BACK) == (task.name, task.back))
+        if visit.title in skips:
+            yield "skip"
+        slope, roll_deg = ("flat", 80.0) if task.back else ("steep", 0.0)
+        person.arm.touch(where(visit), slope, roll_deg)
+        yield None
+        yield ""
 
     return Scripted(None, answer)  # type: ignore[arg-type]
 
@@ -131,14 +131,6 @@ def test_a_hand_that_trembles_is_asked_to_hold_still(monkeypatch: pytest.MonkeyP
         return (seen[0] + 7 * (count == 5), *seen[1:])
 
     monkeypatch.setattr(bus, "sure_positions", trembling)
-    answer = person.answer
-
-    def again(person: Scripted, text: str) -> Act:
-        if "Hold it still" in text:
-            yield ""
-        yield from answer(person, text)
-
-    person.answer = again
     touch_all(bus, person, OWN, ASKED)
     assert sum("Hold it still" in text for text in person.said) == 1
 
