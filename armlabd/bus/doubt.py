@@ -7,8 +7,8 @@ as many clean answers in a row as bring the doubt down.
 
 from __future__ import annotations
 
-FROM = 3  # damaged answers, less the clean ones, from which a single clean one is not believed
-MOST = 4
+FROM = 4  # damaged answers, less the clean ones, from which a single clean one is not believed
+MOST = 5
 
 
 class Doubt:

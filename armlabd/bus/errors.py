@@ -50,6 +50,10 @@ class Cause(StrEnum):
     RESTING = "resting"  # not asked: it missed too often, and is tried again soon
 
 
+# the servo has said something, and it came damaged
+SPOKE = frozenset({Cause.CHECKSUM, Cause.DOUBLED, Cause.DOUBTED})
+DAMAGED = SPOKE | {Cause.GARBLED}
+
 _WHAT = {
     Cause.SILENT: "did not answer",
     Cause.CHECKSUM: "answered with a wrong checksum",

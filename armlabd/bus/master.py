@@ -264,6 +264,10 @@ class Master:
                 return
         raise failure
 
+    def last_cause(self, id: int) -> Cause | None:
+        """Why the last answer of `id` that did not count did not; None when all have."""
+        return self._wire.last_cause(id)
+
     def statistics(self) -> Statistics:
         """An immutable snapshot of all counters."""
         return self.counters.snapshot()

@@ -24,8 +24,11 @@ class Mirror:
         return None if self.echoes is False or request[2] == BROADCAST_ID else request
 
     def look(self, request: bytes, heard: bytes) -> bool:
-        """True when `heard`, which did not consist of answers only, holds the request itself."""
-        if self.echoes is False or request not in heard:
+        """True when `heard`, which did not consist of answers only, holds the request itself.
+
+        A request to all that comes back proves an echo whatever was known before.
+        """
+        if request not in heard or (self.echoes is False and request[2] != BROADCAST_ID):
             return False
         self.echoes = True
         return True

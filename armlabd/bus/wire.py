@@ -52,6 +52,7 @@ class Wire:
         self._transport = transport
         self._clock = clock
         self._causes: dict[int, Cause] = {}
+        self._misses: dict[int, Cause] = {}  # the same without rests
         self._loud = True  # nobody knows what the line carries when we come
         self._line_free_s = 0.0
         # A fixed read that was begun: asked when, there when at the earliest, given up when.
@@ -294,8 +295,12 @@ class Wire:
 
     def count_miss(self, id: int, cause: Cause) -> None:
         """Remember and count why an answer did not count."""
-        self._causes[id] = cause
+        self._causes[id] = self._misses[id] = cause
         self.counters.misses[id, cause] += 1
+
+    def last_cause(self, id: int) -> Cause | None:
+        """Why the last answer of `id` that did not count did not; None when all have."""
+        return self._misses.get(id)
 
     def no_answer(self, ids: tuple[int, ...]) -> NoAnswer:
         """The error for `ids` with the last cause of each."""

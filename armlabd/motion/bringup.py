@@ -14,7 +14,7 @@ from armlabd.arm.joints import SERVO_IDS
 from armlabd.arm.limits import LimitError, Limits
 from armlabd.arm.own import own_limits
 from armlabd.bus.counters import Counters
-from armlabd.bus.errors import Cause, NoAnswer, PortError
+from armlabd.bus.errors import SPOKE, NoAnswer, PortError
 from armlabd.bus.port import Transport
 from armlabd.bus.registers import REGISTERS
 from armlabd.bus.stranger import listen
@@ -36,7 +36,6 @@ EXTRA_IDS = (0, 7, 8)  # ids that a second or misnumbered servo would likely hav
 LONG_AGO_S = -1e9
 SAY_AGAIN_S = 60.0
 DOUBT_S = 1.0  # after a trouble in use: the motion comes to rest first
-DAMAGED = (Cause.CHECKSUM, Cause.DOUBLED, Cause.DOUBTED, Cause.GARBLED)
 DOUBLE_TRIES = 4
 LOSSY = "All six servos are there, but too many of their answers get lost."
 FOREIGN = (
@@ -147,8 +146,9 @@ class Link:
 
         The port stays open; `found` is who still answers.
         """
-        self.found, self._tries = found, 0
-        self._next_try_s = self._clock.monotonic() + DOUBT_S
+        self.found = found
+        if self.ready:
+            self._tries, self._next_try_s = 0, self._clock.monotonic() + DOUBT_S
         self._say(*trouble)
 
     def close(self) -> None:
@@ -251,8 +251,8 @@ class Link:
     def _answers(self, servos: Servos, id: int, retries: int) -> bool:
         try:
             servos.master.ping(id, retries=retries)
-        except NoAnswer:
-            return False
+        except NoAnswer:  # who says something damaged is there all the same
+            return retries > 0 and servos.master.last_cause(id) in SPOKE
         return True
 
     def _hot_from_c(self) -> float:
@@ -288,13 +288,10 @@ class Link:
 def _double(ids: tuple[int, ...], servos: Servos) -> str:
     """The sentence about servos of `ids` that answer, and always damaged; empty for none."""
     for id in ids:
-        causes = []
+        answered = 0
         for _ in range(DOUBLE_TRIES):
-            try:
-                servos.master.read(id, "present_position", retries=0)
-            except NoAnswer as error:
-                causes.append(error.causes[id])
-        if len(causes) == DOUBLE_TRIES and any(cause in DAMAGED for cause in causes):
+            answered += len(servos.master.read_block((id,), retries=0).servos)
+        if not answered and servos.master.last_cause(id) in SPOKE:
             return (
                 f"{servo_name(id)} is there, but everything it says comes damaged, as when two "
                 f"servos have the id {id}."

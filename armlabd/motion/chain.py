@@ -44,20 +44,29 @@ def broken_after(missing: Sequence[int]) -> int | None:
     return missing[0] - 1 if whole_end and 1 < len(missing) < len(SERVO_IDS) else None
 
 
-def silence_sentence(gaps: Mapping[int, int], cycles: int) -> tuple[str, tuple[int, ...]]:
+def silence_sentence(
+    gaps: Mapping[int, int], cycles: int, damaged: Collection[int] = ()
+) -> tuple[str, tuple[int, ...]]:
     """Why `cycles` in a row had no full reading, and which servos never answered in them.
 
-    `gaps` counts the cycles without an answer, by servo.
+    `gaps` counts the cycles without an answer, by servo; `damaged` are those who do say something.
     """
-    silent = tuple(id for id in SERVO_IDS if gaps.get(id, 0) >= cycles)
+    gone = [id for id in SERVO_IDS if gaps.get(id, 0) >= cycles]
+    silent = tuple(id for id in gone if id not in damaged)
     if len(silent) == len(SERVO_IDS):
         return ALL_SILENT, silent
     if silent:
         found = [id for id in SERVO_IDS if id not in silent]
         return f"{missing_sentence(found)} {WATCH_IT}", silent
+    if gone:
+        names = ", ".join(servo_name(id) for id in gone)
+        return (
+            f"Everything that {names} said in {cycles} cycles in a row came damaged, as when two "
+            f"servos have one id, or by a disturbance on the cable. {WATCH_IT}",
+            (),
+        )
     lost = ", ".join(f"servo {id} {count} times" for id, count in sorted(gaps.items()) if count)
     return (
-        f"Answers got lost in each of {cycles} cycles in a row: {lost}. Look for a loose plug, a "
-        f"weak supply or a disturbance on the bus cable. {WATCH_IT}",
+        f"Answers got lost or damaged in each of {cycles} cycles in a row: {lost}. {WATCH_IT}",
         (),
     )

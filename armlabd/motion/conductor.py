@@ -22,6 +22,7 @@ from armlabd.motion.guard import (
     LastLook,
     Rates,
 )
+from armlabd.motion.heat import grip_percent, speed_share
 from armlabd.motion.job import Job, cancelled, refusal
 from armlabd.motion.legs import leg_count, leg_points
 from armlabd.motion.mark import Marks
@@ -30,7 +31,6 @@ from armlabd.motion.messages import MotionResult
 from armlabd.motion.settings import CoreSettings
 from armlabd.motion.stall import Stall
 from armlabd.motion.stream import Stream
-from armlabd.motion.thresholds import SLOWEST_SHARE, WEAKEST_SHARE, share_left
 from armlabd.verdict import Code
 
 APPROACH_DPS = OUTSIDE_SPEED_DPS * 0.95  # from the goal that sags to the program's start
@@ -208,15 +208,10 @@ class Conductor:
             count = leg_count(start, first, APPROACH_DPS, limits, dt_s)
             points = (start, *leg_points(start, first, count), *points[1:])
         rates = Rates(self._link.limits, self._settings.period_s)
-        job.stream = Stream(points, rates.bends, self._pace())
+        job.stream = Stream(points, rates.bends, speed_share(self._measured.feedback))
         self.grip.begin(job.contact, job.torque_percent)
         self._stall.reset()
         job.phase = "stream"
-
-    def _pace(self) -> float:
-        """The share of a program's speed that the warmest servo may take part in."""
-        warmest = max(servo.temperature for servo in self._measured.feedback.values())
-        return share_left(warmest, SLOWEST_SHARE.value)
 
     # --- once per cycle
 
@@ -262,18 +257,11 @@ class Conductor:
     def keep_grip_limit(self) -> None:
         """Bring the gripper's torque cap to what is wanted. Raises PortLost."""
         servos = self._link.servos
-        wanted = self._grip_torque()
+        wanted = grip_percent(self.grip, self._measured)
         if self.goal is None or servos is None or wanted == self._grip_limit or self.working:
             return
         if servos.limit_gripper(wanted):
             self._grip_limit = wanted
-
-    def _grip_torque(self) -> float:
-        """Percent for register 48; a warm gripper that holds something holds it with less."""
-        if self.grip.squeeze is None:
-            return self.grip.torque_percent
-        jaw = self._measured.feedback[SERVO_IDS[5]]
-        return round(self.grip.torque_percent * share_left(jaw.temperature, WEAKEST_SHARE.value))
 
     def judge(self) -> None:
         """After a fresh full reading: has it arrived, stalled, touched, dropped?"""
@@ -371,9 +359,8 @@ class Conductor:
         assert self.goal is not None
         limits, dt_s = self._link.limits, self._settings.period_s
         goal = pose if self.grip.squeeze is None else pose.with_grip(self.goal.grip)
-        speed = min(RELAX_DPS, limits.speed_dps)
-        count = leg_count(self.goal, goal, speed, limits, dt_s)
-        points = (self.goal, *leg_points(self.goal, goal, count))
+        count = leg_count(self.goal, goal, min(RELAX_DPS, limits.speed_dps), limits, dt_s)
+        points = self.goal, *leg_points(self.goal, goal, count)
         job.stream = Stream(points, Rates(limits, dt_s).bends)
         job.phase = "relax"
 

@@ -27,7 +27,7 @@ from armlabd.clock import Clock
 from armlabd.motion.attentive import AttentiveTransport
 from armlabd.motion.bringup import Link
 from armlabd.motion.button import Button, LineSource
-from armlabd.motion.chain import ALL_SILENT, silence_sentence
+from armlabd.motion.chain import ALL_SILENT
 from armlabd.motion.conductor import LOST_CYCLES, Conductor
 from armlabd.motion.cycles import Cycles
 from armlabd.motion.disk import Disk, Ticket
@@ -50,6 +50,7 @@ TORQUE_LOOK_TICKS = 10  # register 40 is read this often in motion
 REST_LOOK_TICKS = 30  # and at rest
 REST_PUSH = 2.0  # at rest a push comes this many times less often
 NOTES = 50
+Lost = tuple[Trouble, tuple[int, ...]]  # and who still answers
 UNLEASED = "The daemon fell silent; the arm came to rest and holds."
 
 
@@ -102,7 +103,7 @@ class Core:
         self._clearing: tuple[Ticket, Reply, int, str] | None = None
         self._push_s = now_s
         self._pending = ""  # the latch cause that follows once the arm is at rest
-        self._lost = Trouble("disconnected", ALL_SILENT)  # why `bus_lost` is pending
+        self._lost: Lost = (Trouble("disconnected", ALL_SILENT), ())  # what `bus_lost` is about
         self._latch_at_start(boot)
 
     def _make_link(self, open_transport: Callable[[], Transport]) -> Link:
@@ -245,26 +246,21 @@ class Core:
 
     def _silent(self) -> None:
         """Ten cycles without a full reading: rest if moving, then look for the servos anew."""
-        sentence, silent = silence_sentence(self.measured.gaps, self.measured.misses)
-        state = "servos_missing" if silent else "lossy"
-        state = "disconnected" if len(silent) == len(SERVO_IDS) else state
-        self._lost = Trouble(state, sentence)
+        self._lost = self.watch.silence(self.measured)
+        sentence = self._lost[0].sentence
         if self.conductor.moving:
             self._pending = "bus_lost"
             self.conductor.brake(cancelled(Code.BUS_LOST, sentence))
             job = self.conductor.job
             if job is not None and job.stream is not None and not job.stream.finished:
                 return  # the goals still come to rest; whether the arm does, nobody can read
-        self._bus_lost(self._lost)
+        self._bus_lost(*self._lost)
 
     def _port_lost(self, sentence: str) -> None:
         self._bus_lost(Trouble("disconnected", sentence))
 
-    def _bus_lost(self, why: Trouble) -> None:
-        """The bus is gone, or servos on it. After a loss in motion the arm is stopped.
-
-        Where somebody still answers the port stays open, and the others are read on.
-        """
+    def _bus_lost(self, why: Trouble, answering: tuple[int, ...] = ()) -> None:
+        """The bus is gone, or servos on it; a loss in motion stops the arm. Others are read on."""
         if self.conductor.moving or self._pending == "bus_lost":
             self.latch.set("bus_lost", "core")
             self.latch.save(self.clock.monotonic())
@@ -272,12 +268,11 @@ class Core:
         self.lane.written, self.lane.held, self.lane.confirmed = False, False, 0
         sentence = f"{why.sentence} The motion was given up."
         self.conductor.halt(cancelled(Code.BUS_LOST, sentence))
-        gaps, misses = self.measured.gaps, self.measured.misses
         self.measured.forget()
-        if why.state == "disconnected":
-            self.link.lose(why.sentence)
+        if answering:
+            self.link.doubt(why, answering)
         else:
-            self.link.doubt(why, tuple(id for id in SERVO_IDS if gaps.get(id, 0) < misses))
+            self.link.lose(why.sentence)
 
     # --- stop and clear
 
@@ -353,7 +348,7 @@ class Core:
         if not self._pending or self.conductor.job is not None:
             return
         if self._pending == "bus_lost":
-            self._bus_lost(self._lost)
+            self._bus_lost(*self._lost)
             return
         self._pending = ""
         if not self.latch.stopped:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from armlabd.arm.calibration import Calibration
+from armlabd.arm.joints import SERVO_IDS
 from armlabd.bus.registers import REGISTERS, Register, decode_value
 from armlabd.motion.chain import servo_name
 from armlabd.motion.health import Facts, Trouble, settings_trouble
@@ -79,8 +80,8 @@ def started_anew(seen: Inspection) -> bool:
 
 def brown_out_sentence(ids: list[int]) -> str:
     """A servo that has restarted, and what happens next."""
-    names = " and ".join(servo_name(id) for id in ids)
+    names = ", ".join(servo_name(id) for id in ids) if len(ids) < len(SERVO_IDS) else "All servos"
     return (
-        f"{names} started anew: its supply broke down for a moment, and it has forgotten torque "
-        "and pace. Check the supply and its plugs; before the next motion it is set up again."
+        f"{names} started anew after a short loss of power (brown-out): torque and pace are "
+        "forgotten. Check the supply and its plugs; they are set up again before the next motion."
     )

@@ -20,6 +20,7 @@ class Measured:
         self.at_s = -FOREVER_S
         self.misses = 0  # cycles in a row without a full reading
         self.gaps: dict[int, int] = {}  # in those cycles, by servo: no answer
+        self.partial: dict[int, Feedback] = {}  # who answered in the last incomplete reading
         self.jumps = Jumps()
         self._feedback: dict[int, Feedback] | Sight = {}
         self._calibration: Calibration | None = None  # which `pose` was made with
@@ -60,6 +61,7 @@ class Measured:
 
     def _miss(self, found: Found) -> None:
         self.misses += 1
+        self.partial = {id: feedback for id, (feedback, _) in found.items()}
         for id in SERVO_IDS:
             if id not in found:
                 self.gaps[id] = self.gaps.get(id, 0) + 1

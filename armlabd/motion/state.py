@@ -20,7 +20,7 @@ def quick_state(core: Core) -> dict[str, Any]:
     return {
         "connected": link.reading,
         "state": link.state,
-        "next": " ".join(filter(None, (link.detail, STATES[link.state], core.watch.warnings))),
+        "next": f"{link.detail} {STATES[link.state] or core.watch.warnings}".strip(),
         "stopped": core.latch.stopped,
         "stop": _stop(core),
         "simulated": core.settings.simulated,

@@ -11,12 +11,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from armlabd.arm.joints import JOINT_NAMES, SERVO_IDS
+from armlabd.bus.errors import DAMAGED
 from armlabd.bus.registers import Feedback
 from armlabd.motion import inspection
-from armlabd.motion.chain import servo_name
+from armlabd.motion.bringup import FOREIGN
+from armlabd.motion.chain import servo_name, silence_sentence
 from armlabd.motion.health import STATES, Trouble, bits_trouble, code_of, heat_trouble
 from armlabd.motion.inspection import brown_out_sentence, started_anew
 from armlabd.motion.job import cancelled
+from armlabd.motion.measured import Measured
 from armlabd.motion.servos import FASTEST_STEPS_PER_S, FULL_ACCELERATION, Servos, servo_facts
 from armlabd.motion.supply import Supply
 from armlabd.motion.thresholds import BACK_OFF, LOOKS, TOO_HOT
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
 
 LOOK_TICKS = 10  # at rest; in motion every cycle
 INSPECT_TICK = 5  # of ten: one servo's registers, so that every servo has its turn in 0.6 s
+REST_TICKS = 50  # at rest less often: in 3 s
 VOLTAGE_BIT = 0x01
+FOREIGN_S = 60.0
 ECHO = "The adapter sends every request back; that is recognised, and nothing of it is believed."
 
 
@@ -36,7 +41,6 @@ class Watch:
 
     def __init__(self, core: Core) -> None:
         self.supply = Supply()
-        self.others: dict[int, Feedback] = {}  # who answers while somebody is missing
         self.warnings = ""
         self._core = core
         self._turn = 0
@@ -44,6 +48,7 @@ class Watch:
         self._unlocked: set[int] = set()
         self._suspect = ""
         self._looks = 0
+        self._foreign, self._foreign_s = 0, 0.0
 
     # --- the latest reading
 
@@ -92,7 +97,8 @@ class Watch:
     def inspect(self, servos: Servos) -> None:
         """Look at the registers of the next servo. Raises PortLost."""
         core = self._core
-        if not core.link.ready or core.cycles.ticks % LOOK_TICKS != INSPECT_TICK:
+        often = REST_TICKS if core.conductor.job is None else LOOK_TICKS
+        if not core.link.ready or core.cycles.ticks % often != INSPECT_TICK:
             return
         id = SERVO_IDS[self._turn % len(SERVO_IDS)]
         self._turn += 1
@@ -104,7 +110,7 @@ class Watch:
         if trouble is not None:
             self._end_motion(trouble)
         elif core.conductor.pinned and started_anew(seen):
-            self._restart([id])
+            self.torque_lost(list(SERVO_IDS), servos)
         elif core.conductor.pinned and seen[6:8] != (FULL_ACCELERATION, FASTEST_STEPS_PER_S):
             servos.write_pace(FASTEST_STEPS_PER_S, FULL_ACCELERATION)  # an order was lost
             core.note(f"{servo_name(id)} had not taken its pace; it was told again.")
@@ -117,7 +123,7 @@ class Watch:
     # --- what stops the arm
 
     def torque_lost(self, ids: list[int], servos: Servos) -> bool:
-        """Torque is off at `ids` although the arm holds; True when they have started anew."""
+        """`ids` may have lost their torque although the arm holds; True when some started anew."""
         anew = []
         for id in ids:
             seen = self._inspected(servos, id)
@@ -146,14 +152,31 @@ class Watch:
             f"{servo_name(id)} jumped by {jumps.steps} steps within one cycle, further than it can "
             "move, and stays there: its encoder has slipped or lies."
         )
-        held = servos.held().get(id)
+        seen = self._inspected(servos, id)
         jumps.forget()
         core.note(sentence)
-        if core.conductor.goal is None or held is None or not held.torque:
+        if core.conductor.goal is None or seen is None or not seen.torque:
             return  # limp: a hand or a fall; believed from now on
-        core.conductor.halt(cancelled(Code.SERVO_FAULT, f"{sentence} {STATES['encoder']}"))
+        facts, calibration = core.link.facts[id], core.link.calibration
+        trouble = inspection.changed(id, seen, facts, calibration) or Trouble("encoder", sentence)
+        sentence = f"{trouble.sentence} {STATES[trouble.state]}"
+        core.conductor.halt(cancelled(code_of(trouble.state), sentence))
         core.stop("encoder", "core")
-        core.link.doubt(Trouble("encoder", sentence))
+        core.link.doubt(trouble)
+
+    def silence(self, measured: Measured) -> tuple[Trouble, tuple[int, ...]]:
+        """Ten cycles and more without a full reading: what that is, and who still answers."""
+        servos = self._core.link.servos
+        damaged = [
+            id
+            for id in measured.gaps
+            if servos is not None and servos.master.last_cause(id) in DAMAGED
+        ]
+        sentence, silent = silence_sentence(measured.gaps, measured.misses, damaged)
+        answering = tuple(id for id in SERVO_IDS if id not in silent)
+        if not answering:
+            return Trouble("disconnected", sentence), ()
+        return Trouble("servos_missing" if silent else "lossy", sentence), answering
 
     # --- for people
 
@@ -183,19 +206,28 @@ class Watch:
             yield self.supply.sag
         if core.link.counters.echoes:
             yield ECHO
+        if self._foreign_now():
+            yield FOREIGN.strip()
+
+    def _foreign_now(self) -> bool:
+        """True for a minute after another program has written to the port."""
+        now_s, count = self._core.clock.monotonic(), self._core.link.counters.foreign
+        if count != self._foreign:
+            self._foreign, self._foreign_s = count, now_s
+        return count > 0 and now_s - self._foreign_s < FOREIGN_S
 
     def read_others(self, servos: Servos) -> None:
         """While somebody is missing the others are read on. Raises PortLost."""
         if self._core.cycles.ticks % LOOK_TICKS:
             return
         found = servos.master.read_block(self._core.link.found, retries=0).servos
-        self.others = {id: reading.feedback for id, reading in found.items()}
+        partial = {id: reading.feedback for id, reading in found.items()}
+        self._core.measured.partial = partial
 
     def servos(self) -> dict[str, dict[str, object]]:
         """Every servo: its measurements, how it is, and what the bus has counted."""
         core = self._core
-        whole = core.link.reading
-        known = dict(core.measured.feedback) if whole else self.others
+        known = core.measured.feedback or core.measured.partial
         facts = servo_facts(known)
         statistics = core.link.counters.snapshot().servos
         for id in SERVO_IDS:
@@ -213,7 +245,7 @@ class Watch:
         trouble = trouble or heat_trouble(id, servo.temperature, TOO_HOT.value)
         if trouble is not None:
             return trouble.state
-        if link.detail and servo_name(id) in link.detail:
+        if not link.ready and JOINT_NAMES[id - 1] in link.detail:
             return link.state
         if id in self._restarted:
             return "restarted"
