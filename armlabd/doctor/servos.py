@@ -13,7 +13,7 @@ from armlabd.arm.joints import JOINT_NAMES, SERVO_IDS
 from armlabd.bus.errors import NoAnswer, PortError
 from armlabd.bus.master import Master
 from armlabd.bus.port import Transport
-from armlabd.bus.registers import REGISTERS, Feedback
+from armlabd.bus.registers import MODEL_STS3215, REGISTERS, Feedback
 from armlabd.bus.stranger import listen
 from armlabd.bus.wire import Timing
 from armlabd.clock import Clock
@@ -22,14 +22,18 @@ from armlabd.motion.health import (
     STATES,
     TOO_HOT_C,
     Facts,
+    Trouble,
+    bits_trouble,
     facts_of,
     missing_trouble,
-    servo_trouble,
+    settings_trouble,
+    supply_trouble,
 )
 
 EXTRA_IDS = (0, 7, 8, 9, 10, 11, 12)
 NAMES = ("servos", "model and firmware", "voltage", "temperature")
 LOCK = REGISTERS["lock"].address
+ELSEWHERE = ("voltage", "hot")  # states with a check of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,10 @@ def _there(servos: Servos) -> Check:
             f"All six answer, and more: id {ids}.",
             "Take the servos off the bus that do not belong to this arm.",
         )
+    for id, seen in servos.feedback.items():
+        trouble = bits_trouble(id, seen.status)
+        if trouble is not None and trouble.state not in ELSEWHERE:
+            return finding("servos", trouble.sentence, STATES[trouble.state])
     if servos.unlocked:
         return _unlocked(servos)
     return ok("servos", "All six answer, in their places, and no other.")
@@ -139,9 +147,9 @@ def _unlocked(servos: Servos) -> Check:
 
 
 def _model(servos: Servos) -> Check:
-    for id in servos.facts:
-        trouble = servo_trouble(_one(servos.facts, id), _one(servos.feedback, id))
-        if trouble is not None and trouble.state != "voltage":
+    for id, facts in servos.facts.items():
+        trouble = _wrong_model(id, facts) or settings_trouble(id, facts, None)
+        if trouble is not None:
             return finding("model and firmware", trouble.sentence, STATES[trouble.state])
     firmware = sorted({facts.firmware for facts in servos.facts.values()})
     several = " They differ; LeRobot refuses that, we do not." if len(firmware) > 1 else ""
@@ -149,15 +157,20 @@ def _model(servos: Servos) -> Check:
     return ok("model and firmware", f"STS3215 everywhere, firmware {listed}.{several}")
 
 
-def _one(values: Mapping[int, Any], id: int) -> dict[int, Any]:
-    return {id: values[id]}
+def _wrong_model(id: int, facts: Facts) -> Trouble | None:
+    if facts.model == MODEL_STS3215:
+        return None
+    name = JOINT_NAMES[id - 1]
+    sentence = f"Servo {id} ({name}) is model {facts.model}, not {MODEL_STS3215}."
+    return Trouble("wrong_model", sentence)
 
 
 def _voltage(servos: Servos) -> Check:
-    for id in servos.facts:
-        trouble = servo_trouble(_one(servos.facts, id), _one(servos.feedback, id))
-        if trouble is not None and trouble.state == "voltage":
-            return finding("voltage", trouble.sentence, STATES["voltage"])
+    for id, facts in servos.facts.items():
+        trouble = supply_trouble(id, facts, servos.feedback[id].voltage)
+        if trouble is not None:
+            step = "Switch it off, exchange the supply, switch it on."
+            return finding("voltage", trouble.sentence, step)
     volts = [one.voltage / 10 for one in servos.feedback.values()]
     return ok("voltage", f"{min(volts):.1f} to {max(volts):.1f} V, within what the servos allow.")
 
@@ -207,7 +220,7 @@ def _core_state(core: Mapping[str, Any], state: str, counters: Mapping[str, Any]
         ids = ", ".join(map(str, extra))
         step = "Take the servos off the bus that do not belong to this arm."
         return finding("servos", f"All six answer, and more: id {ids}.", step)
-    elsewhere = ("ready", "voltage", "wrong_model", "multi_turn", "wrong_mode")
+    elsewhere = ("ready", "wrong_model", "multi_turn", "wrong_mode", *ELSEWHERE)
     if state in elsewhere or state.startswith(("not_calibrated", "calibration")):
         return ok("servos", "All six answer the motion core, and no other.")
     return finding("servos", f"{state}. {core.get('next')}", str(core.get("next")))

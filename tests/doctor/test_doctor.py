@@ -73,6 +73,12 @@ def test_another_id_on_the_bus_is_told(patient: Patient) -> None:
     assert "Unexpected ids on the bus: 9" in told.sentence
 
 
+def test_a_servo_that_gives_way_is_told_with_its_cause(patient: Patient) -> None:
+    patient.arm.servos[1].trip(0x20)
+    assert "shoulder_lift" in patient.finding("servos").sentence
+    assert patient.check("voltage").state == "ok"
+
+
 def test_unlocked_settings_are_told(patient: Patient) -> None:
     patient.arm.servos[1].memory[55] = 0
     assert "settings of servo 2 are unlocked" in patient.finding("servos").sentence
@@ -145,7 +151,7 @@ def test_a_calibration_that_is_missing_broken_or_another_arm_s(patient: Patient)
     assert patient.check("calibration").state == "ok"
     assert "armlabd calibrate --align" in patient.finding("alignment").remedy
     patient.arm.servos[3].memory[31] ^= 4
-    assert "wrist_flex holds offset" in patient.finding("calibration").sentence
+    assert "wrist_flex holds" in patient.finding("calibration").sentence
     path.write_text("{}")
     assert patient.finding("calibration").remedy[0] == "armlabd calibrate"
     path.unlink()
