@@ -67,6 +67,10 @@ def camera_check(subject: Subject) -> Check:
     """Does the camera give a picture? A running daemon is asked, not disturbed."""
     if subject.status is not None:
         return _told_camera(subject.status.get("camera") or {})
+    if daemon_pid(subject.state, subject.roots.proc) is not None:
+        return skipped(
+            "camera", "The daemon has it and shows its status to a key only: set ARM_OPERATOR_KEY."
+        )
     config = subject.config.camera
     if subject.simulated or config.source == "sim":
         return skipped("camera", "The virtual camera is seen once the daemon runs.")

@@ -281,6 +281,9 @@ def test_a_daemon_without_its_core_is_told(patient: Patient) -> None:
     assert "does not answer" in patient.finding("daemon").sentence
     patient.change(core=core())
     assert patient.check("daemon").state == "ok"
+    closed = patient.camera.closed
+    assert "ARM_OPERATOR_KEY" in patient.check("camera").sentence
+    assert patient.camera.closed == closed, "the daemon's camera was not opened beside it"
 
 
 @pytest.mark.parametrize(
