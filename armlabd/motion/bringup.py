@@ -74,6 +74,7 @@ class Link:
         self._baud = baud
         self._wanted = limits
         self._note = note
+        self.remark = ""  # what is known of a servo that then fell silent
         self.on_ready: Callable[[], None] = _nothing  # a calibrated arm answers on this port
         self._counters = Counters()
         self._steps: Generator[None, None, Trouble | None] | None = None
@@ -183,7 +184,8 @@ class Link:
         else:
             self._plan_next()
             foreign = self._counters.foreign > self._foreign
-            self._say(trouble.state, trouble.sentence + FOREIGN * foreign)
+            remark = self.remark if trouble.state == "servos_missing" else ""
+            self._say(trouble.state, trouble.sentence + remark + FOREIGN * foreign)
 
     def _say(self, state: str, detail: str) -> None:
         """A line only when something has changed: an arm absent for an hour says so once.

@@ -33,6 +33,10 @@ INSPECT_TICK = 5  # of ten: one servo's registers, so that every servo has its t
 REST_TICKS = 50  # at rest less often: in 3 s
 VOLTAGE_BIT = 0x01
 FOREIGN_S = 60.0
+AFTER_OVERLOAD = (
+    " One was overloaded before: such a servo may stay silent until its power goes off and on. "
+    "Take the load off first."
+)
 ECHO = "The adapter sends every request back; that is recognised, and nothing of it is believed."
 
 
@@ -73,7 +77,7 @@ class Watch:
             core.note(sag)
         trouble = self.look()
         if trouble is None:
-            self._suspect = ""
+            self._suspect = core.link.remark = ""
         elif self._lasts(trouble):
             self._end_motion(trouble)
         if core.cycles.ticks % LOOK_TICKS == 0:
@@ -89,6 +93,8 @@ class Watch:
         core = self._core
         sentence = f"{trouble.sentence} {STATES[trouble.state]}"
         core.conductor.brake(cancelled(code_of(trouble.state), sentence))
+        if trouble.state in ("overload", "overcurrent"):
+            core.link.remark = AFTER_OVERLOAD
         core.link.doubt(trouble)
         self._suspect = ""
 
