@@ -20,12 +20,18 @@ from armlabd.bench.report import Machine, Report, Section
 
 READS: Final = 3000  # after each fault
 TURNS: Final = 4
-SECONDS: Final = 2.5  # of each loop and turn, at the full count
+SECONDS: Final = 2.0  # of each loop and turn, at the full count
 SHORT_S: Final = 0.3
 READY_S: Final = 30.0
+LOOPS: Final = {
+    "bare loop": ("loop",),
+    "our bus, as the core": ("buscycle", "begun"),
+    "our bus, at once": ("buscycle",),
+}
 NOTE: Final = (
-    "Both loops write six goals and read six blocks of 15 bytes 100 times a second, by turns. The "
-    "bare loop looks at nothing it reads. The wire alone takes 1.66 ms."
+    "All loops write six goals and read six blocks of 15 bytes 100 times a second, by turns. The "
+    "bare loop looks at nothing it reads; the core asks at the end of a cycle and reads in the "
+    "next; at once means there and back in one cycle. The wire alone takes 1.66 ms."
 )
 FAULT_NOTE: Final = (
     "Faults: one second of each at 100 Hz in virtual time. Stale is a value of an earlier read or "
@@ -38,7 +44,7 @@ class _Loop:
     """One of the two loops, over all turns."""
 
     name: str
-    module: str
+    command: tuple[str, ...]
     percent: list[float] = field(default_factory=list)
     late_ms: list[float] = field(default_factory=list)
     took_ms: list[float] = field(default_factory=list)
@@ -57,7 +63,7 @@ def measure(count: int = 0) -> Report:
     machine = Machine.now()
     reads = count if count > 0 else READS
     failures: list[str] = []
-    loops = (_Loop("bare loop", "loop"), _Loop("our bus", "buscycle"))
+    loops = tuple(_Loop(name, command) for name, command in LOOPS.items())
     with place() as here:
         try:
             cycle.on_second_arm(here, lambda port: _turns(here, port, loops, reads))
@@ -73,16 +79,18 @@ def measure(count: int = 0) -> Report:
     return Report("bus", machine, sections, tuple(failures), notes, _plot(loops, survived))
 
 
-def _turns(here: Place, port: str, loops: tuple[_Loop, _Loop], reads: int) -> None:
+def _turns(here: Place, port: str, loops: tuple[_Loop, ...], reads: int) -> None:
     seconds = SECONDS if reads >= READS else SHORT_S
     for _ in range(TURNS):
         for loop in loops:
-            loop.take(_run(here, loop.module, port, seconds))
+            loop.take(_run(here, loop.command, port, seconds))
 
 
-def _run(here: Place, module: str, port: str, seconds: float) -> dict[str, Any]:
+def _run(here: Place, command: tuple[str, ...], port: str, seconds: float) -> dict[str, Any]:
     """One turn in a process of its own. Raises BenchError."""
-    process = here.start(["-m", f"armlabd.bench.{module}", port, str(seconds)], piped=True)
+    module, *words = command
+    arguments = ["-m", f"armlabd.bench.{module}", port, str(seconds), *words]
+    process = here.start(arguments, piped=True)
     try:
         out, _ = process.communicate(timeout=seconds + READY_S)
         told = json.loads(out)
@@ -93,17 +101,22 @@ def _run(here: Place, module: str, port: str, seconds: float) -> dict[str, Any]:
     return dict(told)
 
 
-def _cycle(bare: _Loop, ours: _Loop) -> Section:
-    ratio = percentile(ours.percent, 50) / max(percentile(bare.percent, 50), 1e-9)
-    figures = [_share(bare, None), _share(ours, bars.CYCLE_CPU_PERCENT)]
-    name = "our bus: share as multiple of the bare loop"
-    figures.append(Figure.of(name, "", [ratio], bars.CYCLE_CPU_RATIO))
-    for loop in (bare, ours):
+def _cycle(bare: _Loop, ours: _Loop, at_once: _Loop) -> Section:
+    figures = [_share(bare, None), _share(ours, bars.CYCLE_CPU_PERCENT), _share(at_once, None)]
+    figures.append(_multiple(ours, bare, bars.CYCLE_CPU_RATIO))
+    figures.append(_multiple(at_once, bare, None))
+    for loop in (bare, at_once):
         note = f"{loop.missed} of {len(loop.took_ms)} without a whole answer"
         figures.append(Figure.of(f"{loop.name}: cycle", "ms", loop.took_ms, note=note))
-    figures.append(Figure.of("bare loop: jitter", "ms", bare.late_ms))
-    jitter = Figure.of("our bus: jitter", "ms", ours.late_ms, bars.CYCLE_JITTER_MS, "p99")
+    figures.append(Figure.of(f"{bare.name}: jitter", "ms", bare.late_ms))
+    name = f"{ours.name}: jitter"
+    jitter = Figure.of(name, "ms", ours.late_ms, bars.CYCLE_JITTER_MS, "p99")
     return Section("Goals out and the block of six servos in, 100 Hz", (*figures, jitter))
+
+
+def _multiple(loop: _Loop, bare: _Loop, bar: Bar | None) -> Figure:
+    ratio = percentile(loop.percent, 50) / max(percentile(bare.percent, 50), 1e-9)
+    return Figure.of(f"{loop.name}: share as multiple of the bare loop", "", [ratio], bar)
 
 
 def _share(loop: _Loop, bar: Bar | None) -> Figure:
@@ -123,7 +136,7 @@ def _whole(survived: list[Survived], reads: int) -> Figure:
     return Figure.of(name, "", missing, bars.READS_FAILED, "maximum", note)
 
 
-def _plot(loops: tuple[_Loop, _Loop], survived: list[Survived]) -> str:
+def _plot(loops: tuple[_Loop, ...], survived: list[Survived]) -> str:
     curves = [
         Curve(f"{loop.name}, {what}", samples)
         for loop in loops

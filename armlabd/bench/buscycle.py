@@ -1,7 +1,8 @@
-"""`python -m armlabd.bench.buscycle PORT SECONDS`: the core's bus code for the bare loop's.
+"""`python -m armlabd.bench.buscycle PORT SECONDS [begun]`: the core's bus code for the bare loop's.
 
 100 times a second: the goals of six servos out, the block of six in, checked to the last byte. What
-`armlabd.bench.loop` does without looking at it. Tells times as JSON.
+`armlabd.bench.loop` does without looking at it. With `begun` the block is asked for at the end of a
+cycle and read in the next, as the core does. Tells times as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ PERIOD_S: Final = 0.01
 MIDDLE: Final = (2048,) * 6
 
 
-def main(port: str, seconds: float) -> dict[str, Any]:
+def main(port: str, seconds: float, begun: bool = False) -> dict[str, Any]:
     """Run the loop; lists in ms, processor share in percent of one core."""
     clock = SystemClock()
     servos = Servos(SerialPort(port, 1_000_000, clock), clock, 1_000_000)
@@ -34,6 +35,8 @@ def main(port: str, seconds: float) -> dict[str, Any]:
         late_ms.append(max(0.0, started_s - due_s) * 1e3)
         servos.write_goals(MIDDLE)
         missed += not isinstance(servos.look(), Sight)
+        if begun:
+            servos.begin_look()
         took_ms.append((time.monotonic() - started_s) * 1e3)
         due_s = max(due_s + PERIOD_S, time.monotonic())
     share = 100 * (time.process_time() - began_cpu_s) / (time.monotonic() - began_s)
@@ -42,4 +45,6 @@ def main(port: str, seconds: float) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(main(sys.argv[1], float(sys.argv[2]))) + "\n")
+    sys.stdout.write(
+        json.dumps(main(sys.argv[1], float(sys.argv[2]), sys.argv[3:] == ["begun"])) + "\n"
+    )

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 from xml.sax.saxutils import escape
 
 WIDTH: Final = 1100
-HEIGHT: Final = 520
+HEIGHT: Final = 540
 LEFT: Final = (70, 60, 430, 380)  # x, y, width, height of the curves
 RIGHT: Final = (760, 60, 300, 380)
-COLOURS: Final = ("#7a7a7a", "#b9b9b9", "#0b5cad", "#63a4e0")
+COLOURS: Final = ("#7a7a7a", "#b9b9b9", "#0b5cad", "#63a4e0", "#b3541e", "#e0a063")
 POINTS: Final = 200  # of a curve
 TICKS_MS: Final = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 

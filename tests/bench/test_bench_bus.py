@@ -107,7 +107,7 @@ def test_the_loops_are_measured_by_turns() -> None:
     report = BENCHES["bus"](3)
     assert report.failures == ()
     names = {figure.name for figure in report.figures}
-    assert {"bare loop: processor share", "our bus: cycle", "servo 3 mute"} <= names
+    assert {"bare loop: processor share", "our bus, at once: cycle", "servo 3 mute"} <= names
     judged = {f.name: f.verdict for f in report.figures if f.bar is not None}
     assert all(judged[name] == "held" for name in FAULTS)
     assert report.plot.startswith("<svg")
