@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import grp
 import os
 import pwd
 import sys
+import termios
 from pathlib import Path
 
 import pytest
+import serial
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from usbtree import CH340, FTDI, UsbTree
 
 from armlabd.bus import holder
-from armlabd.bus.errors import PortKind
+from armlabd.bus.errors import PortError, PortKind, PortLost
+from armlabd.bus.port import SerialPort
 from armlabd.bus.ports import PortProblem, Seen, find_port
 from armlabd.bus.usb import board_of, boards, portless
+from armlabd.clock import SystemClock
 
 
 @pytest.fixture
@@ -259,3 +265,69 @@ def test_case_36_a_port_its_group_may_not_use_needs_a_rule_and_never_0666(tmp_pa
 def test_a_user_without_a_name_is_a_number() -> None:
     assert holder.user_name(os.geteuid()) == pwd.getpwuid(os.geteuid()).pw_name
     assert holder.user_name(4_000_000) == "4000000"
+
+
+# --- opening
+
+
+def test_row_34_a_rate_that_the_driver_refuses_is_told_with_driver_and_rate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise termios.error(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(serial, "Serial", refuse)
+    monkeypatch.setattr("armlabd.bus.port.tty_name", lambda _: "ttyUSB0")
+    monkeypatch.setattr("armlabd.bus.port.driver_of", lambda _: "ch341-uart")
+    with pytest.raises(PortError) as caught:
+        SerialPort("/dev/null", 1_000_000, SystemClock())
+    assert caught.value.kind is PortKind.BAD
+    assert "The driver ch341-uart of /dev/null refuses 1000000 baud" in caught.value.sentence
+
+
+def test_case_39_a_port_that_fails_to_open_leaves_nothing_open_behind() -> None:
+    master, follower = os.openpty()
+    path = os.ttyname(follower)
+    fcntl.flock(follower, fcntl.LOCK_EX)
+    try:
+        before = os.listdir("/proc/self/fd")
+        for _ in range(20):
+            with pytest.raises(PortError) as caught:
+                SerialPort(path, 1_000_000, SystemClock())
+            assert caught.value.kind is PortKind.BUSY
+        assert len(os.listdir("/proc/self/fd")) == len(before)
+        fcntl.flock(follower, fcntl.LOCK_UN)
+        SerialPort(path, 1_000_000, SystemClock()).close()
+        assert len(os.listdir("/proc/self/fd")) == len(before)
+    finally:
+        os.close(master)
+        os.close(follower)
+
+
+def test_row_48_a_port_that_comes_back_is_opened_anew_by_identity(
+    usb: UsbTree, tmp_path: Path
+) -> None:
+    old_master, old = os.openpty()
+    usb.plug("ttyACM0", "MINE", node=Path(os.ttyname(old)))
+    seen = Seen("auto", "usb:MINE")
+    found = find(usb, "auto", seen)
+    assert isinstance(found, str)
+    port = SerialPort(found, 1_000_000, SystemClock())
+    os.close(old)
+    os.close(old_master)
+    with pytest.raises(PortLost):
+        port.write(b"x")
+    port.close()
+    usb.unplug()
+    new_master, new = os.openpty()
+    try:
+        usb.plug("ttyACM1", "MINE", node=Path(os.ttyname(new)))
+        found = find(usb, "auto", seen)
+        assert isinstance(found, str)
+        again = SerialPort(found, 1_000_000, SystemClock())
+        again.write(b"hello")
+        assert os.read(new_master, 10) == b"hello"
+        again.close()
+    finally:
+        os.close(new)
+        os.close(new_master)
