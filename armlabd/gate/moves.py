@@ -19,7 +19,7 @@ from armlabd.arm.placement import ON_ITS_MARK, Placement
 from armlabd.config import Config
 from armlabd.gate.sight import hides
 from armlabd.gate.ways import NoWay, aims, around, first_reachable, guarded, refusal_of, straight
-from armlabd.motion.guard import violation
+from armlabd.motion.fence import violation
 from armlabd.motion.inside import way_inside
 from armlabd.table import CAMERA, REACH, Area, CameraModel
 from armlabd.verdict import Code, Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from armlabd.arm.joints import Pose
-from armlabd.motion.guard import violation
+from armlabd.motion.fence import violation
 from armlabd.motion.health import STATES
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def slow_state(core: Core) -> dict[str, Any]:
     pose = core.measured.pose
     return {
         "servos": core.watch.servos(),
-        "inside": pose is None or not violation(pose, core.link.limits),
+        "inside": pose is None or not violation(pose, core.link.limits, 0.0),
         "counters": _counters(core),
         "cycle": core.cycles.report(),
         "scheduling": core.scheduling,

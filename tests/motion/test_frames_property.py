@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from armlabd.arm.joints import DEGREES_PER_STEP, HOME, Pose
 from armlabd.arm.limits import CEILINGS
 from armlabd.arm.path import Program, grip_move, pack
-from armlabd.motion.guard import violation
+from armlabd.motion.fence import violation
 
 ROUNDING = 1.01 * DEGREES_PER_STEP  # two goals, each rounded to the nearest count
 START = HOME._replace(grip=50.0)

@@ -14,7 +14,7 @@ from armlabd.arm.joints import HOME, Pose
 from armlabd.arm.kinematics import forward
 from armlabd.arm.path import Program, grip_move, pack, still
 from armlabd.arm.program import DT_S
-from armlabd.motion.guard import violation
+from armlabd.motion.fence import violation
 from armlabd.motion.job import Job
 from armlabd.motion.requests import PackedPoints
 from armlabd.sim.inprocess import InProcessTransport
