@@ -15,7 +15,6 @@ import termios
 from typing import Protocol
 
 from armlabd.bus.errors import PortError, PortKind, PortLost
-from armlabd.bus.holder import busy, denied
 from armlabd.bus.ports import PortProblem, candidates, find_port, missing
 from armlabd.bus.usb import driver_of, tty_name
 from armlabd.clock import Clock
@@ -156,8 +155,12 @@ def _open_error(error: Exception, path: str, baud: int) -> PortError:
     if number in (errno.ENOENT, errno.ENXIO, errno.ENODEV):
         return PortError(PortKind.MISSING, missing(path, candidates("/dev")))
     if number in (errno.EBUSY, errno.EAGAIN):
+        from armlabd.bus.holder import busy  # the core starts without these words
+
         return PortError(PortKind.BUSY, busy(path))
     if number in (errno.EACCES, errno.EPERM):
+        from armlabd.bus.holder import denied
+
         return PortError(PortKind.DENIED, denied(path))
     if number == errno.EINVAL or isinstance(error, (ValueError, OverflowError)):
         return PortError(

@@ -7,14 +7,10 @@ name it comes back, and another board is never taken in its place without being 
 from __future__ import annotations
 
 import os
-from glob import glob
 from typing import NamedTuple
 
 from armlabd.bus.errors import PortKind
-from armlabd.bus.usb import PATH, SERIAL, Board, board_of, boards, portless
-
-# The order in which "auto" looks; the first pattern group that finds anything decides.
-PORT_PATTERNS = (("serial/by-id/*",), ("ttyACM*", "ttyUSB*", "ttyCH343USB*"))
+from armlabd.bus.usb import PATH, SERIAL, TTY_NAMES, Board, board_of, boards, entries, portless
 
 
 class PortProblem(NamedTuple):
@@ -130,9 +126,10 @@ def _again(wanted: str, seen: Seen, dev: str, sys: str) -> str | PortProblem:
 
 
 def candidates(dev: str) -> tuple[str, ...]:
-    """The ports of the first pattern group that finds any."""
-    for patterns in PORT_PATTERNS:
-        found = [path for pattern in patterns for path in glob(os.path.join(dev, pattern))]
+    """Names made from the USB identity, which survive replugging; else those of the drivers."""
+    by_id = entries(os.path.join(dev, "serial/by-id"))
+    by_driver = [path for prefix in TTY_NAMES for path in entries(dev, prefix)]
+    for found in (by_id, by_driver):
         if there := sorted(path for path in found if os.path.exists(path)):
             return tuple(there)
     return ()

@@ -7,7 +7,6 @@ Identities are texts: `usb:SERIAL` where the board has a serial number nobody el
 from __future__ import annotations
 
 import os
-from glob import glob
 from typing import NamedTuple
 
 SERIAL = "usb:"
@@ -68,7 +67,7 @@ def boards(dev: str = "/dev", sys: str = "/sys") -> tuple[Board, ...]:
     """Every USB serial port that is there, by name. Boards that share a serial number lose it."""
     found = []
     for prefix in TTY_NAMES:
-        for path in sorted(glob(os.path.join(dev, f"{prefix}[0-9]*"))):
+        for path in entries(dev, prefix):
             board = board_of(path, dev, sys) if os.path.exists(path) else None
             if board is not None:
                 found.append(board)
@@ -122,12 +121,23 @@ def portless(dev: str = "/dev", sys: str = "/sys") -> tuple[Portless, ...]:
     """Boards that are plugged in and have no port: the driver is missing, or somebody took them."""
     with_port = {board.plug.partition(":")[0] for board in boards(dev, sys)}
     found = []
-    for folder in sorted(glob(os.path.join(sys, "bus/usb/devices/*"))):
+    for folder in entries(os.path.join(sys, "bus/usb/devices")):
         kind = (_text(folder, "idVendor"), _text(folder, "idProduct"))
         plug = os.path.basename(folder)
         if kind in DRIVERS and plug not in with_port:
             found.append(Portless(plug, *kind, _text(folder, "product"), DRIVERS[kind]))
     return tuple(found)
+
+
+def entries(folder: str, prefix: str = "") -> list[str]:
+    """Paths in a folder whose name is `prefix` and a number, or all; none where it is missing."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    if prefix:
+        names = [n for n in names if n.startswith(prefix) and n[len(prefix) :].isdigit()]
+    return [os.path.join(folder, name) for name in names]
 
 
 def _text(folder: str, name: str) -> str:

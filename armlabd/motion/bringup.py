@@ -17,7 +17,6 @@ from armlabd.bus.counters import Counters
 from armlabd.bus.errors import SPOKE, NoAnswer, PortError
 from armlabd.bus.port import Transport
 from armlabd.bus.registers import REGISTERS
-from armlabd.bus.stranger import listen
 from armlabd.clock import Clock
 from armlabd.motion.chain import servo_name
 from armlabd.motion.health import (
@@ -205,6 +204,8 @@ class Link:
     def _bring_up(self, servos: Servos) -> Generator[None, None, Trouble | None]:
         yield from self._find(servos)
         if not self.found or len(self.extra) == len(EXTRA_IDS):  # all of them: that is an echo
+            from armlabd.bus.stranger import listen  # rarely wanted, and the core stays small
+
             stranger = yield from listen(servos.transport, self._clock)
             if stranger is not None:
                 self.found = self.extra = ()

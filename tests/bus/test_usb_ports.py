@@ -108,6 +108,13 @@ def test_an_identity_that_is_not_there_names_what_is(usb: UsbTree) -> None:
     assert f"usb:5A680135) at {usb.dev}/ttyACM0" in told.sentence
 
 
+def test_names_that_only_look_like_ports_are_none(usb: UsbTree) -> None:
+    for name in ("5", "ttyACM", "ttyACMx", "ttyS0", "xttyUSB0"):
+        (Path(usb.dev) / name).write_bytes(b"")
+    assert problem(usb, "auto").candidates == ()
+    assert boards(usb.dev, usb.sys) == ()
+
+
 def test_several_boards_are_offered_by_identity(usb: UsbTree) -> None:
     usb.plug("ttyACM0", "ONE", "1-1.1")
     usb.plug("ttyACM1", "TWO", "1-1.2")
