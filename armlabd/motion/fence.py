@@ -17,8 +17,8 @@ from math import cos, hypot, radians, sin
 from typing import NamedTuple
 
 from armlabd.arm import geometry as g
+from armlabd.arm.geometry import Reach, forward
 from armlabd.arm.joints import JOINT_NAMES, Pose
-from armlabd.arm.kinematics import Reach, forward
 from armlabd.arm.limits import Box, Limits
 
 EDGE = 1e-6  # relative, for rounding of figures computed to stand on a limit

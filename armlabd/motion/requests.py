@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from armlabd.arm.joints import Pose
+from armlabd.motion.guard import START_TOLERANCE_DEG
 from armlabd.motion.health import STATES, code_of
 from armlabd.motion.job import Job, Reply, cancelled, check_given, plan_inside, plan_route
 from armlabd.motion.messages import MAX_POINTS, MotionResult
@@ -146,6 +147,7 @@ class Requests:
             return self.park(reply, run)
         settings, limits = core.settings, core.link.limits
         if word == "come_inside":
+            start = self._start()
             home = Pose(*settings.home_pose, start.grip)
             planning = plan_inside(start, limits, home, settings.period_s)
             return Job(word, planning, reply, run=run)
@@ -161,11 +163,22 @@ class Requests:
         planning = check_given(points, settings.period_s, limits, start)
         return Job(word, planning, reply, contact=contact, torque_percent=torque, run=run)
 
+    def _start(self) -> Pose:
+        """Where a move of the core's own begins: at the last goal, so that no sag is walked down.
+
+        An arm that is not there (limp, pushed aside, blocked) begins where it is.
+        """
+        pose, goal = self._core.measured.pose, self._core.conductor.goal
+        assert pose is not None
+        if goal is None:
+            return pose
+        apart = max(abs(a - b) for a, b in zip(pose[:5], goal[:5], strict=True))
+        return goal if apart <= START_TOLERANCE_DEG else pose
+
     def park(self, reply: Reply, run: str | None = None, own: bool = False) -> Job:
         """The move to the resting pose; the torque goes off at its end."""
         core = self._core
-        settings, start = core.settings, core.measured.pose
-        assert start is not None
+        settings, start = core.settings, self._start()
         planning = plan_route(
             start,
             Pose(*settings.park_pose, start.grip),
