@@ -216,6 +216,7 @@ def _lazy(module: str, name: str) -> Callable[[Options], int]:
 COMMANDS: Mapping[str, Callable[[Options], int]] = {
     "run": _lazy("processes", "run"),
     "sim": _lazy("processes", "sim"),
+    "fault": _lazy("fault", "fault"),
     "bench": _lazy("processes", "bench"),
     "doctor": _lazy("doctor", "doctor"),
     "goal": _lazy("goals", "goal"),
