@@ -53,6 +53,7 @@ class Code(StrEnum):
     BAD_PROGRAM = "bad_program"  # a joint program that is not well-formed
     # --- how a motion ended
     STALLED = "stalled"  # did not arrive
+    SERVO_FAULT = "servo_fault"  # a servo is there and not well: the sentence says what
     BUS_LOST = "bus_lost"
     LEASE_LOST = "lease_lost"  # the daemon fell silent
     CORE_LOST = "core_lost"  # the motion core fell silent

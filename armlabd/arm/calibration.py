@@ -4,18 +4,23 @@ Convention (LeRobot's since June 2025): zero of the five joints is the middle of
 the gripper is 0 % at `range_min` and 100 % at `range_max`, the other way round with drive_mode 1.
 As in LeRobot, drive_mode says nothing about degrees. One turn is 4096 counts here, because this is
 physics; LeRobot divides by 4095, which differs by 0.04 degrees at half a turn.
+
+What `calibrate --align` found is kept beside the joints: how far the middle of each range is from
+the drawing's zero, and how the base stands on the table.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from armlabd.arm.joints import ARM_JOINTS, DEGREES_PER_STEP, JOINT_NAMES, SERVO_IDS, Pose
+from armlabd.arm.placement import Alignment, Placement, fault_of
 
-FORM = "armlabd calibration 1"  # what our own file says it is
+FORM = "armlabd calibration 2"  # what our own file says it is
+FORM_1 = "armlabd calibration 1"  # the same without alignment; still read
 MAX_COUNT = 4095  # a single turn; more comes from a servo left in multi-turn mode
 MAX_OFFSET = 2047  # register 31 has a sign and eleven bits
 MAX_TEXT = 65_536  # characters; a calibration needs about a thousand
@@ -52,6 +57,21 @@ class Calibration:
     """All six joints by name. Make one with `parse` or `calibration_of`, which check it."""
 
     joints: Mapping[str, JointCalibration]
+    alignment: Alignment | None = None  # None: every zero is the middle of its range
+
+    @property
+    def zero_deg(self) -> tuple[float, ...]:
+        """The joint angle at the middle of each range, in joint order; 0 where not aligned."""
+        return (0.0,) * len(ARM_JOINTS) if self.alignment is None else self.alignment.zero_deg
+
+    @property
+    def placement(self) -> Placement:
+        """How the base stands on the table; not aligned: exactly on its mark."""
+        return Placement() if self.alignment is None else self.alignment.base
+
+    def aligned(self, alignment: Alignment | None) -> Calibration:
+        """The same joints with another alignment."""
+        return replace(self, alignment=alignment)
 
     def to_raw(self, pose: Pose) -> tuple[int, ...]:
         """Servo counts of a pose, in joint order; CalibrationError outside 0..4095.
@@ -59,19 +79,19 @@ class Calibration:
         The calibrated range is not checked: an arm may start outside it and must come back gently.
         """
         values = [
-            self.joints[name].middle + angle / DEGREES_PER_STEP
-            for name, angle in zip(ARM_JOINTS, pose, strict=False)
+            self.joints[name].middle + (angle - zero) / DEGREES_PER_STEP
+            for name, angle, zero in zip(ARM_JOINTS, pose, self.zero_deg, strict=False)
         ]
         gripper = self.joints["gripper"]
         share = 1.0 - pose.grip / 100.0 if gripper.drive_mode else pose.grip / 100.0
         values.append(gripper.range_min + share * (gripper.range_max - gripper.range_min))
         return tuple(map(_count, JOINT_NAMES, values))
 
-    def from_raw(self, counts: Sequence[int]) -> Pose:
+    def from_raw(self, counts: Sequence[float]) -> Pose:
         """The pose read from six servo counts in joint order; any counts, also beyond the range."""
         pan, lift, elbow, wrist, roll = (
-            (count - self.joints[name].middle) * DEGREES_PER_STEP
-            for name, count in zip(ARM_JOINTS, counts[:5], strict=True)
+            (count - self.joints[name].middle) * DEGREES_PER_STEP + zero
+            for name, count, zero in zip(ARM_JOINTS, counts[:5], self.zero_deg, strict=True)
         )
         gripper = self.joints["gripper"]
         share = (counts[5] - gripper.range_min) / (gripper.range_max - gripper.range_min)
@@ -79,8 +99,9 @@ class Calibration:
         return Pose(pan, lift, elbow, wrist, roll, grip)
 
     def travel_deg(self) -> dict[str, tuple[float, float]]:
-        """The calibrated travel of the five joints, degrees around their middle."""
-        return {name: _travel(self.joints[name]) for name in ARM_JOINTS}
+        """The calibrated travel of the five joints: degrees around the angle of their middle."""
+        pairs = zip(ARM_JOINTS, self.zero_deg, strict=True)
+        return {name: _travel(self.joints[name], zero) for name, zero in pairs}
 
     @property
     def fingerprint(self) -> tuple[int, ...]:
@@ -99,8 +120,10 @@ class Calibration:
         return {name: asdict(self.joints[name]) for name in JOINT_NAMES}
 
     def to_text(self) -> str:
-        """Our own file: names its form, then the joints. `parse` reads it back."""
-        return json.dumps({"form": FORM, "joints": self.as_lerobot()}, indent=2) + "\n"
+        """Our own file: its form, the joints, the alignment. `parse` reads it back."""
+        found = None if self.alignment is None else self.alignment.as_dict()
+        text = {"form": FORM, "joints": self.as_lerobot(), "alignment": found}
+        return json.dumps(text, indent=2) + "\n"
 
 
 def parse(text: str) -> Calibration:
@@ -108,12 +131,24 @@ def parse(text: str) -> Calibration:
     values = _object(text)
     if "form" not in values:
         return calibration_of(values)
-    if values["form"] != FORM or set(values) != {"form", "joints"}:
+    keys = {FORM: {"form", "joints", "alignment"}, FORM_1: {"form", "joints"}}
+    if not isinstance(values["form"], str) or set(values) != keys.get(values["form"]):
         raise CalibrationError(
-            f"the file must have exactly form = {FORM!r} and joints, but has form = "
+            f"the file must have exactly form = {FORM!r}, joints and alignment, but has form = "
             f"{values['form']!r} and the keys {', '.join(sorted(values))}. Calibrate the arm again."
         )
-    return calibration_of(values["joints"])
+    return calibration_of(values["joints"]).aligned(_alignment(values.get("alignment")))
+
+
+def _alignment(values: object) -> Alignment | None:
+    """The alignment of a file; CalibrationError for one that cannot be meant."""
+    if values is None:
+        return None
+    fault = fault_of(values)
+    if fault is not None:
+        raise CalibrationError(f"the alignment {fault}. Run armlabd calibrate --align again.")
+    assert isinstance(values, Mapping)
+    return Alignment.from_dict(values)
 
 
 def parse_lerobot(text: str) -> Calibration:
@@ -210,9 +245,9 @@ def _check_joint(name: str, expected_id: int, joint: JointCalibration) -> None:
         )
 
 
-def _travel(joint: JointCalibration) -> tuple[float, float]:
+def _travel(joint: JointCalibration, zero_deg: float) -> tuple[float, float]:
     half = (joint.range_max - joint.range_min) / 2.0 * DEGREES_PER_STEP
-    return -half, half
+    return zero_deg - half, zero_deg + half
 
 
 def _count(name: str, value: float) -> int:

@@ -2,7 +2,7 @@
 
 `joint_move` goes straight in joint space, `line_move` leads the grasp point along a straight line,
 `lift_move` raises it, `grip_move` moves the jaws alone. Each starts exactly at its start, ends
-exactly at its goal and at rest, and keeps every joint's speed, acceleration and step.
+exactly at its goal and at rest, and keeps every joint's speed, acceleration, jerk and step.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil
+from math import cbrt, ceil
 
 from armlabd.arm.geometry import forward
 from armlabd.arm.joints import JOINT_NAMES, Pose, is_number
@@ -231,16 +231,18 @@ def _sampled(start: Pose, goal: Pose, path: Path, timer: Timer, rates: Rates, no
 
 
 def _excess(points: tuple[Pose, ...], rates: Rates) -> float:
-    """By what factor the duration must grow: above 1 when a joint is too fast or too sharp."""
+    """By what factor the duration must grow: above 1 when a joint is too fast, sharp or jerky."""
     worst = 0.0
-    for joint, (speed, acceleration) in enumerate(zip(*rates, strict=True)):
+    for joint, (speed, acceleration, jerk) in enumerate(zip(*rates, strict=True)):
         values = [point[joint] for point in points]
         steps = [b - a for a, b in pairwise(values)]
         changes = [b - a for a, b in pairwise(steps)]
-        # At rest before and after: the first and the last step are changes too.
-        sharp = max(abs(steps[0]), abs(steps[-1]), *map(abs, changes))
+        # At rest before and after: the first and the last step are changes too, and so on.
+        changes = [steps[0], *changes, -steps[-1]]
+        thirds = [changes[0], *(b - a for a, b in pairwise(changes)), -changes[-1]]
         worst = max(worst, max(map(abs, steps)) / (speed * DT_S))
-        worst = max(worst, (sharp / (acceleration * DT_S * DT_S)) ** 0.5)
+        worst = max(worst, (max(map(abs, changes)) / (acceleration * DT_S**2)) ** 0.5)
+        worst = max(worst, cbrt(max(map(abs, thirds)) / (jerk * DT_S**3)))
     return worst
 
 

@@ -26,5 +26,15 @@ def stop(count: int = 0) -> Report:
     return measure(count)
 
 
+def bus(count: int = 0) -> Report:
+    """The six-servo read beside a bare loop, and the faults it survives; `count` reads after each.
+
+    0 = the full three thousand.
+    """
+    from armlabd.bench.bus import measure
+
+    return measure(count)
+
+
 # The measuring code is imported late: helpers run as `python -m armlabd.bench...` stay small.
-BENCHES: dict[str, Callable[[int], Report]] = {"start": start, "stop": stop}
+BENCHES: dict[str, Callable[[int], Report]] = {"start": start, "stop": stop, "bus": bus}

@@ -16,6 +16,9 @@ STOP_BY_HTTP_IDLE_MS: Final = Bar(5.0, least=100)  # p99; of fewer it would be t
 STOP_BY_HTTP_STRESS_MS: Final = Bar(15.0, least=100)  # p99
 STOPS_FAILED: Final = Bar(0, inside=True)  # neither seen at the bus nor confirmed by six
 
+STALE_VALUES: Final = Bar(0, inside=True)  # after or during any fault, ever
+READS_FAILED: Final = Bar(0, inside=True)  # of a bus that is well again
+
 CYCLE_JITTER_MS: Final = Bar(1.0)  # p99
 CYCLE_CPU_PERCENT: Final = Bar(3.0)  # of one core
 CYCLE_CPU_RATIO: Final = Bar(1.5, inside=True)  # to the bare loop

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from armlabd.bench import bare
 from armlabd.bench.door import Door
@@ -16,6 +17,7 @@ SECONDS: Final = 10.0
 SPEED_DPS: Final = 30.0
 SETTLE_S: Final = 0.5
 US_PER_MS: Final = 1000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +87,18 @@ def holding(door: Door, seconds: float) -> Cycle:
 
 def bare_loop(place: Place, seconds: float) -> dict[str, Any]:
     """The bare loop on a virtual arm of its own. Raises BenchError."""
+    return on_second_arm(place, lambda port: bare.loop(place, port, seconds))
+
+
+def on_second_arm(place: Place, work: Callable[[str], T]) -> T:
+    """Do something at the port of a virtual arm that nobody else uses. Raises BenchError."""
     folder = place.folder / "second"
     folder.mkdir(exist_ok=True)
     arguments = ["--state", str(folder), "--orphan-s", "60", "--realtime"]
     arm = place.start(["-m", "armlabd.sim", *arguments])
     try:
         port = wait_for(lambda: _port(folder), "The second virtual arm", 15.0)
-        return bare.loop(place, port, seconds)
+        return work(port)
     finally:
         place.end(arm)
 

@@ -117,7 +117,7 @@ class CoreLine(_Line):
         return self.details
 
     def _note(self, message: dict[str, Any]) -> None:
-        self.state = message.get("state", self.state)
+        self.state = {**self.state, **message.get("state", {})}  # pushes tell what has changed
         self.details = message.get("details", self.details)
 
 

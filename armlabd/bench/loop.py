@@ -11,7 +11,7 @@ import os
 import select
 import sys
 import time
-from typing import Final
+from typing import Any, Final
 
 from armlabd.bus.frames import OVERHEAD_BYTES, sync_read, sync_write
 from armlabd.bus.registers import BLOCK_ADDRESS, BLOCK_BYTES, REGISTERS
@@ -22,7 +22,7 @@ IDS: Final = (1, 2, 3, 4, 5, 6)
 MIDDLE: Final = (2048).to_bytes(2, "little")
 
 
-def main(port: str, seconds: float) -> dict[str, float]:
+def main(port: str, seconds: float) -> dict[str, Any]:
     """Run the loop; processor share in percent of one core, cycles, and those without answers."""
     goals = sync_write(REGISTERS["goal_position"].address, dict.fromkeys(IDS, MIDDLE))
     ask = sync_read(IDS, BLOCK_ADDRESS, BLOCK_BYTES)
@@ -31,7 +31,7 @@ def main(port: str, seconds: float) -> dict[str, float]:
     poller = select.poll()
     poller.register(bus, select.POLLIN)
     cycles = missed = 0
-    late_s = []
+    late_s, took_s = [], []
     began_s, began_cpu_s = time.monotonic(), time.process_time()
     due_s = began_s
     while (now_s := time.monotonic()) < began_s + seconds:
@@ -42,12 +42,19 @@ def main(port: str, seconds: float) -> dict[str, float]:
         os.write(bus, goals)
         os.write(bus, ask)
         missed += not _read(bus, poller, answer, started_s + PATIENCE_S)
+        took_s.append(time.monotonic() - started_s)
         cycles += 1
         due_s = max(due_s + PERIOD_S, time.monotonic())
-    took_s = time.monotonic() - began_s
-    share = 100 * (time.process_time() - began_cpu_s) / took_s
+    share = 100 * (time.process_time() - began_cpu_s) / (time.monotonic() - began_s)
     late_p99_ms = sorted(late_s)[max(0, len(late_s) * 99 // 100 - 1)] * 1e3
-    return {"percent": share, "cycles": cycles, "missed": missed, "late_p99_ms": late_p99_ms}
+    return {
+        "percent": share,
+        "cycles": cycles,
+        "missed": missed,
+        "late_p99_ms": late_p99_ms,
+        "late_ms": [1e3 * late for late in late_s],
+        "took_ms": [1e3 * took for took in took_s],
+    }
 
 
 def _read(bus: int, poller: select.poll, count: int, until_s: float) -> bool:

@@ -76,6 +76,7 @@ class Report:
     sections: tuple[Section, ...]
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    plot: str = ""  # an SVG picture, where the bench makes one
 
     @property
     def figures(self) -> list[Figure]:

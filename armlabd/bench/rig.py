@@ -26,6 +26,8 @@ goals_per_s = 1000
 arm_calls_per_s = 1000
 [motion]
 exit = "release"
+[sim]
+hidden_errors = false
 """
 
 

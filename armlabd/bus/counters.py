@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from armlabd.bus.errors import Cause
+from armlabd.bus.fixed import FixedRead
 
 
 class ServoStatistics(NamedTuple):
@@ -25,6 +26,7 @@ class Statistics(NamedTuple):
 
     `drains` are waits for a quiet line after a miss; `discarded_bytes` came when nothing was asked;
     `noise_bytes` stood between frames; `stray_frames` were whole but of another id or length.
+    `echoes` are requests that the adapter sent back; `foreign` counts what another program wrote.
     """
 
     transactions: int
@@ -34,6 +36,8 @@ class Statistics(NamedTuple):
     discarded_bytes: int
     noise_bytes: int
     stray_frames: int
+    echoes: int
+    foreign: int
     causes: Mapping[Cause, int]
     servos: Mapping[int, ServoStatistics]
 
@@ -49,10 +53,13 @@ class Counters:
         self.discarded_bytes = 0
         self.noise_bytes = 0
         self.stray_frames = 0
+        self.echoes = 0
+        self.foreign = 0
         self.asked: Counter[int] = Counter()
         self.answered: Counter[int] = Counter()
         self.with_error_bits: Counter[int] = Counter()
         self.misses: Counter[tuple[int, Cause]] = Counter()
+        self._regular: Counter[tuple[int, ...]] = Counter()  # fixed reads, by the servos asked
 
     def ask(self, ids: Iterable[int]) -> None:
         """One request to `ids`."""
@@ -66,8 +73,26 @@ class Counters:
         if error_bits:
             self.with_error_bits[id] += 1
 
+    def count_regular(self, form: FixedRead, data: bytes) -> None:
+        """A fixed read that all answered regularly: `ask` and `answer` for all of them."""
+        self._regular[form.ids] += 1
+        errors = form.errors(data)
+        if errors != form.no_errors:
+            for id, error_bits in zip(form.ids, errors, strict=True):
+                self.with_error_bits[id] += error_bits > 0
+
+    def _settle(self) -> None:
+        """Bring the regular reads into the books of each servo."""
+        for ids, count in self._regular.items():
+            self.transactions += count
+            for id in ids:
+                self.asked[id] += count
+                self.answered[id] += count
+        self._regular.clear()
+
     def snapshot(self) -> Statistics:
         """An immutable copy."""
+        self._settle()
         causes: Counter[Cause] = Counter()
         for (_, cause), count in self.misses.items():
             causes[cause] += count
@@ -80,6 +105,8 @@ class Counters:
             self.discarded_bytes,
             self.noise_bytes,
             self.stray_frames,
+            self.echoes,
+            self.foreign,
             MappingProxyType(dict(causes)),
             MappingProxyType({id: self._servo(id) for id in ids}),
         )

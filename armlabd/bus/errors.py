@@ -10,6 +10,7 @@ class PortKind(StrEnum):
 
     MISSING = "missing"  # no such device
     AMBIGUOUS = "ambiguous"  # "auto" found more than one
+    OTHER = "other"  # another board is there, not the one this arm was seen on
     BUSY = "busy"  # another program has it
     DENIED = "denied"  # the user may not open it
     BAD = "bad"  # not a serial port, or the driver refuses the rate
@@ -42,16 +43,24 @@ class Cause(StrEnum):
     CHECKSUM = "checksum"  # an answer of this servo came damaged
     STRAY = "stray"  # whole frames came, but of another servo or length
     GARBLED = "garbled"  # bytes came that make no frame
+    DOUBTED = "doubted"  # clean, but after so many damaged ones that it may fit by chance
+    ECHO = "echo"  # only the request itself came back from the adapter
     DOUBLED = "doubled"  # two answers came: one must be late, and nobody knows which
     UNCONFIRMED = "unconfirmed"  # a write without answer, and the read-back differs
     RESTING = "resting"  # not asked: it missed too often, and is tried again soon
 
+
+# the servo has said something, and it came damaged
+SPOKE = frozenset({Cause.CHECKSUM, Cause.DOUBLED, Cause.DOUBTED})
+DAMAGED = SPOKE | {Cause.GARBLED}
 
 _WHAT = {
     Cause.SILENT: "did not answer",
     Cause.CHECKSUM: "answered with a wrong checksum",
     Cause.STRAY: "did not answer, but others did",
     Cause.GARBLED: "answered with damaged bytes",
+    Cause.DOUBTED: "answers damaged again and again, as two servos with one id do",
+    Cause.ECHO: "did not answer; the adapter only sent the request back",
     Cause.DOUBLED: "answered twice",
     Cause.UNCONFIRMED: "did not take the value",
     Cause.RESTING: "missed too many answers and was not asked again yet",

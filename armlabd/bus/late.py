@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 MAX_STREAK = 8  # misses in a row before a servo rests
+MANY = 25  # lengths owed: with one more every `late_s` / 5 they stay below 75, and a table has 87
 FORGET = 10  # a silent servo's debts are forgotten after this many times `late_s`
 
 
@@ -54,6 +55,10 @@ class LateAnswers:
         """True when no servo owes anything."""
         return not self._owed
 
+    def owes(self, ids: Iterable[int]) -> bool:
+        """True when any of `ids` owes an answer of any length."""
+        return bool(self._owed) and any(id in self._owed for id in ids)
+
     def doubtful(self, id: int, count: int) -> bool:
         """True when an answer of `count` parameters could be a late one."""
         return count in self._owed.get(id, ())
@@ -63,8 +68,16 @@ class LateAnswers:
         return self._streak.get(id, 0) >= MAX_STREAK
 
     def probe_due(self, id: int, at_s: float) -> bool:
-        """True when a resting servo's last miss is long enough ago to try again."""
-        return self.rests(id) and at_s - self._missed_at[id] >= self._probe_s
+        """True when a resting servo's last miss is long enough ago to try again.
+
+        Each try uses up a length until it is forgotten: who stays silent is tried less often.
+        """
+        if not self.rests(id):
+            return False
+        self._forget(id, at_s - FORGET * self._late_s)
+        many = len(self._owed[id]) > MANY
+        pause_s = max(self._probe_s, self._late_s / 5) if many else self._probe_s
+        return at_s - self._missed_at[id] >= pause_s
 
     def safe_bytes(self, ids: Iterable[int], count: int) -> int:
         """The smallest length from `count` up at which none of `ids` owes an answer."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from armlabd.bus import frames
 from armlabd.bus.counters import Counters, Statistics
 from armlabd.bus.errors import Cause, NoAnswer, NotWritten
+from armlabd.bus.fixed import FixedRead
 from armlabd.bus.frames import BROADCAST_ID, Instruction
 from armlabd.bus.port import Transport
 from armlabd.bus.registers import (
@@ -159,6 +160,29 @@ class Master:
         }
         return BlockRead(servos, found.no_answer)
 
+    def begin_fixed(self, form: FixedRead) -> None:
+        """Ask for a read that is made every cycle, if all is regular; `fixed_read` takes it in."""
+        if self._wire.calm(form.ids):
+            self._wire.begin(form, self.timing.slack_s)
+
+    def fixed_read(self, form: FixedRead) -> tuple[bytes, float] | Readings:
+        """One short attempt at a read that is made every cycle; begun before, or made now.
+
+        The regular answer is the bytes as they came (`form` finds its way in them) and when they
+        were asked for. While anything is irregular: the `sync_read` it stands for, without retries.
+        """
+        done = self._wire.finish(form)
+        if done is None and self._wire.calm(form.ids):
+            self._wire.begin(form, self.timing.slack_s)
+            done = self._wire.finish(form)
+        if done is None:
+            return self._read(form.ids, form.address, form.count, 0, unicast=False)
+        sent_s, answers = done
+        if isinstance(answers, bytes):
+            return answers, sent_s
+        found = {id: Reading(frame.params, frame.error, sent_s) for id, frame in answers.items()}
+        return self._readings(form.ids, found)
+
     # --- orders
 
     def write(
@@ -191,10 +215,14 @@ class Master:
         """Write neighbouring registers of several servos at once. Nobody answers."""
         self._wire.order(frames.sync_write(address, data))
 
+    def order(self, request: bytes) -> None:
+        """Send a frame made beforehand that nobody answers."""
+        self._wire.order(request)
+
     def broadcast_write(self, register: Register | str, value: int) -> None:
         """Write one register of all servos, at once and without waiting for a quiet line."""
         entry = _writable(register)
-        self._wire.send(frames.write(BROADCAST_ID, entry.address, encode_value(entry, value)))
+        self._wire.send_now(frames.write(BROADCAST_ID, entry.address, encode_value(entry, value)))
 
     def write_eeprom(
         self, id: int, register: Register | str, value: int, *, settle_s: float = EEPROM_SETTLE_S
@@ -236,6 +264,10 @@ class Master:
                 return
         raise failure
 
+    def last_cause(self, id: int) -> Cause | None:
+        """Why the last answer of `id` that did not count did not; None when all have."""
+        return self._wire.last_cause(id)
+
     def statistics(self) -> Statistics:
         """An immutable snapshot of all counters."""
         return self.counters.snapshot()
@@ -251,11 +283,16 @@ class Master:
         for attempt in self._attempts(retries):
             found |= self._read_once(missing, address, count, self._slack(retries), unicast=unicast)
             if len(found) == len(ids):
-                return Readings(found)
+                break
             missing = tuple(id for id in ids if id not in found)
             self._count_retry(attempt, retries)
+        return self._readings(ids, found)
+
+    def _readings(self, ids: tuple[int, ...], found: Mapping[int, Reading]) -> Readings:
+        """What was found, in the order asked for, and who is missing."""
         readings = Readings((id, found[id]) for id in ids if id in found)
-        readings.no_answer = self._wire.no_answer(missing)
+        if missing := tuple(id for id in ids if id not in found):
+            readings.no_answer = self._wire.no_answer(missing)
         return readings
 
     def _read_once(

@@ -12,18 +12,18 @@ import fcntl
 import os
 import select
 import termios
-from glob import glob
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from armlabd.bus.errors import PortError, PortKind, PortLost
+from armlabd.bus.ports import PortProblem, candidates, find_port, missing
+from armlabd.bus.usb import driver_of, tty_name
 from armlabd.clock import Clock
+
+__all__ = ["PortProblem", "SerialPort", "Transport", "find_port"]
 
 READ_BYTES = 4096
 DISCARD_LIMIT_BYTES = 65536  # a line that never falls silent must not hold us for ever
 WRITE_STALL_S = 0.05  # a USB board takes 250 bytes within a few 1 ms frames
-
-# The order in which "auto" looks; the first pattern group that finds anything decides.
-PORT_PATTERNS = (("serial/by-id/*",), ("ttyACM*", "ttyUSB*", "ttyCH343USB*"))
 
 
 class Transport(Protocol):
@@ -45,59 +45,6 @@ class Transport(Protocol):
         """Give the port back. A second call does nothing."""
 
 
-class PortProblem(NamedTuple):
-    """Why no port was chosen. `candidates` are the ports that are there."""
-
-    kind: PortKind
-    sentence: str
-    candidates: tuple[str, ...] = ()
-
-
-def find_port(wanted: str, dev: str = "/dev") -> str | PortProblem:
-    """The path of the port: `wanted` itself, or for "auto" the only one that is there.
-
-    "auto" prefers names made from the USB identity, which survive re-plugging. More than one
-    candidate is a problem that names them: nobody may guess which device is an arm.
-    """
-    seen = _candidates(dev)
-    if wanted != "auto":
-        if os.path.exists(wanted):
-            return wanted
-        return PortProblem(PortKind.MISSING, _missing(wanted, seen), seen)
-    if len(seen) == 1:
-        return seen[0]
-    if seen:
-        sentence = (
-            f"There are {len(seen)} serial ports: {', '.join(seen)}. "
-            "Write the arm's one into config.toml under [arm] port."
-        )
-        return PortProblem(PortKind.AMBIGUOUS, sentence, seen)
-    sentence = (
-        "No serial port is there. Plug in the arm's USB board. If lsusb lists it all the same, the "
-        "kernel lacks its driver (cdc_acm, ch341 or ftdi_sio) or brltty has taken it: "
-        "remove brltty."
-    )
-    return PortProblem(PortKind.MISSING, sentence)
-
-
-def _candidates(dev: str) -> tuple[str, ...]:
-    """The ports of the first pattern group that finds any."""
-    for patterns in PORT_PATTERNS:
-        found = [path for pattern in patterns for path in glob(os.path.join(dev, pattern))]
-        if there := sorted(path for path in found if os.path.exists(path)):
-            return tuple(there)
-    return ()
-
-
-def _missing(path: str, seen: tuple[str, ...]) -> str:
-    """The sentence for a named port that is not there."""
-    others = f"Ports that are there: {', '.join(seen)}." if seen else "No other port is there."
-    return (
-        f"There is no serial port {path}. {others} "
-        'Plug in the arm\'s USB board or correct [arm] port in config.toml ("auto" finds it).'
-    )
-
-
 class SerialPort:
     """A `Transport` on a real port at `baud`, held exclusively until `close`.
 
@@ -112,7 +59,7 @@ class SerialPort:
         self.low_latency = False
         self._clock = clock
         if not os.path.exists(path):
-            raise PortError(PortKind.MISSING, _missing(path, _candidates("/dev")))
+            raise PortError(PortKind.MISSING, missing(path, candidates("/dev")))
         try:
             # exclusive = flock; it keeps out whoever asks for the lock, root too.
             self._serial = serial.Serial(path, baud, timeout=0, exclusive=True)
@@ -158,6 +105,8 @@ class SerialPort:
 
     def discard_input(self) -> int:
         """Drop what has arrived; returns the number of bytes. Raises PortLost."""
+        if self._open and not self._poll.poll(0):
+            return 0
         dropped = 0
         while dropped < DISCARD_LIMIT_BYTES and (data := self.read(0.0)):
             dropped += len(data)
@@ -204,15 +153,15 @@ def _open_error(error: Exception, path: str, baud: int) -> PortError:
     if number is None and error.args and isinstance(error.args[0], int):
         number = error.args[0]  # termios.error is no OSError
     if number in (errno.ENOENT, errno.ENXIO, errno.ENODEV):
-        return PortError(PortKind.MISSING, _missing(path, _candidates("/dev")))
+        return PortError(PortKind.MISSING, missing(path, candidates("/dev")))
     if number in (errno.EBUSY, errno.EAGAIN):
-        return PortError(
-            PortKind.BUSY,
-            f"The serial port {path} is in use by another program. End that program (a second "
-            "armlabd, LeRobot, a terminal) and try again.",
-        )
+        from armlabd.bus.holder import busy  # the core starts without these words
+
+        return PortError(PortKind.BUSY, busy(path))
     if number in (errno.EACCES, errno.EPERM):
-        return PortError(PortKind.DENIED, _denied(path))
+        from armlabd.bus.holder import denied
+
+        return PortError(PortKind.DENIED, denied(path))
     if number == errno.EINVAL or isinstance(error, (ValueError, OverflowError)):
         return PortError(
             PortKind.BAD,
@@ -226,22 +175,7 @@ def _open_error(error: Exception, path: str, baud: int) -> PortError:
     )
 
 
-def _denied(path: str) -> str:
-    """The sentence for a user without the right to open the port."""
-    import pwd
-
-    try:
-        user = pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        user = str(os.geteuid())
-    return (
-        f"User {user} may not open the serial port {path}. Add the user to the group dialout "
-        f"(sudo usermod -aG dialout {user}) and log in again."
-    )
-
-
 def _driver(path: str) -> str:
     """The name of the kernel driver behind `path`, or "(unknown)"."""
-    name = os.path.basename(os.path.realpath(path))
-    link = f"/sys/class/tty/{name}/device/driver"
-    return os.path.basename(os.path.realpath(link)) if os.path.exists(link) else "(unknown)"
+    tty = tty_name(path)
+    return (driver_of(tty) if tty else "") or "(unknown)"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from armlabd.bus.counters import Counters
-from armlabd.bus.errors import Cause, NoAnswer
-from armlabd.bus.frames import OVERHEAD_BYTES, Frame, FrameScanner
+from armlabd.bus.doubt import Doubt
+from armlabd.bus.errors import Cause, NoAnswer, PortLost
+from armlabd.bus.fixed import FixedRead
+from armlabd.bus.frames import BROADCAST_ID, OVERHEAD_BYTES, Frame, FrameScanner
 from armlabd.bus.late import LateAnswers
+from armlabd.bus.mirror import PROBE, Mirror, foreign
 from armlabd.bus.port import Transport
 from armlabd.clock import Clock
 
 BITS_PER_BYTE = 10  # start, eight data bits, stop
+HURRY_S = 0.0015  # a healthy answer comes this much after the wire allows it: 1.5 USB frames
 
 
 class Timing(NamedTuple):
@@ -41,11 +46,22 @@ class Wire:
         self.timing = timing
         self.counters = counters
         self.late = LateAnswers(timing.late_s, timing.probe_s)
+        self.mirror = Mirror()
+        self.doubt = Doubt()
+        self._byte_s = BITS_PER_BYTE / timing.baud
         self._transport = transport
         self._clock = clock
         self._causes: dict[int, Cause] = {}
+        self._misses: dict[int, Cause] = {}  # the same without rests
         self._loud = True  # nobody knows what the line carries when we come
         self._line_free_s = 0.0
+        # A fixed read that was begun: asked when, there when at the earliest, given up when.
+        self._open: tuple[FixedRead, float, float, float] | None = None
+        self._kept: dict[FixedRead, tuple[float, bytes | dict[int, Frame]]] = {}  # what came of it
+
+    def calm(self, ids: tuple[int, ...]) -> bool:
+        """True when nothing of earlier transactions can still come from `ids`."""
+        return not self._loud and self.doubt.none and not self.late.owes(ids)
 
     def expect_noise(self) -> None:
         """The line may still carry answers: wait for quiet before the next request."""
@@ -64,9 +80,72 @@ class Wire:
         self.counters.ask(expected)
         sent_s = self.send(request)
         answer_bytes = sum(expected.values()) + OVERHEAD_BYTES * len(expected)
-        delays_s = len(expected) * self.timing.return_delay_s
-        deadline_s = self._line_free_s + self._wire_s(answer_bytes) + delays_s + slack_s
-        answers, causes = self.collect(expected, deadline_s)
+        deadline_s = self._deadline_s(answer_bytes, len(expected), slack_s)
+        return sent_s, self._book(expected, *self.collect(expected, deadline_s, request))
+
+    def begin(self, form: FixedRead, slack_s: float) -> None:
+        """Ask for a read that is made every cycle, and go on; `finish` tells what came.
+
+        Whoever uses the line in between first takes in what is under way.
+        """
+        self.empty_input()
+        self._kept.pop(form, None)
+        sent_s = self.send(form.request)
+        earliest_s = self._line_free_s + form.size * self._byte_s
+        late_s = len(form.ids) * self.timing.return_delay_s + slack_s
+        self._open = (form, sent_s, earliest_s, earliest_s + late_s)
+
+    def finish(self, form: FixedRead) -> tuple[float, bytes | dict[int, Frame]] | None:
+        """When this read was asked for and what came; None when it was not begun.
+
+        A regular answer comes back as it is, in bytes. Any other is sorted out, frame by frame, as
+        `transact` would have done it. Sleeps while the answer cannot be there yet.
+        """
+        self._take_in()
+        return self._kept.pop(form, None)
+
+    def send_now(self, request: bytes) -> None:
+        """Send what cannot wait: a begun read gets until a healthy answer would be there."""
+        if self._open is not None:
+            form, sent_s, earliest_s, deadline_s = self._open
+            self._open = (form, sent_s, earliest_s, min(deadline_s, earliest_s + HURRY_S))
+            with contextlib.suppress(PortLost):  # the write itself then says so
+                self._take_in()
+        self.send(request)
+
+    def _take_in(self) -> None:
+        """Collect the answers of a begun read, if there is one."""
+        if self._open is None:
+            return
+        (form, sent_s, earliest_s, deadline_s), self._open = self._open, None
+        wait_s = earliest_s - self._clock.monotonic()
+        if wait_s > 0.0:
+            self._clock.sleep(wait_s)
+        data, ended = self._transport.read(deadline_s), False
+        while 0 < len(data) < form.size and not ended:
+            ended = self._clock.monotonic() >= deadline_s
+            more = self._transport.read(deadline_s)
+            data, ended = data + more, ended or not more
+        if form.is_regular(data):
+            self.mirror.clean(form.request)
+            self.counters.count_regular(form, data)
+            self._kept[form] = sent_s, data
+            return
+        self.counters.ask(form.ids)
+        found = self.collect(form.expected, deadline_s, form.request, data, ended or not data)
+        self._kept[form] = sent_s, self._book(form.expected, *found)
+
+    def _deadline_s(self, answer_bytes: int, servos: int, slack_s: float) -> float:
+        """When to stop waiting for `servos` that answer with that many bytes in all."""
+        delays_s = servos * self.timing.return_delay_s
+        return self._line_free_s + self._wire_s(answer_bytes) + delays_s + slack_s
+
+    def _book(
+        self, expected: Mapping[int, int], answers: dict[int, Frame], causes: dict[int, Cause]
+    ) -> dict[int, Frame]:
+        """Count what came and what did not, and remember who may still be late."""
+        if causes or not self.doubt.none:
+            self._weigh(answers, causes)
         now_s = self._clock.monotonic()
         for id, frame in answers.items():
             self.late.answered(id, now_s)
@@ -75,36 +154,76 @@ class Wire:
             self.late.missed(id, expected[id], now_s)
             self.count_miss(id, cause)
             self._loud = True
-        return sent_s, answers
+        return answers
 
     def let_pass(self, request: bytes, expected: Mapping[int, int], slack_s: float) -> None:
         """Send, and let the answers go by unbelieved so that they collide with nothing."""
         self.order(request)
-        self.collect(expected, self._line_free_s + slack_s)
+        self.collect(expected, self._line_free_s + slack_s, request)
         self._loud = True
 
     def collect(
-        self, expected: Mapping[int, int], deadline_s: float
+        self,
+        expected: Mapping[int, int],
+        deadline_s: float,
+        request: bytes,
+        data: bytes = b"",
+        ended: bool = False,
     ) -> tuple[dict[int, Frame], dict[int, Cause]]:
-        """Read until all have answered or the deadline has passed; misses come with a cause."""
+        """Read until all have answered or the deadline has passed; misses come with a cause.
+
+        `data` is what has come already, `ended` that nothing more will.
+        """
         scanner = FrameScanner(expected)
         answers: dict[int, Frame] = {}
         doubled: set[int] = set()
-        ended = False
-        while len(answers) < len(expected) and not ended:
-            # Whoever was kept from the processor past the deadline still gets what has come.
-            ended = self._clock.monotonic() >= deadline_s
-            data = self._transport.read(deadline_s)
-            ended = ended or not data
+        copy = self.mirror.copy_of(request)
+        aside: Frame | None = None  # what equals the request
+        heard = data
+        first = bool(data) or ended
+        while first or (len(answers) < len(expected) and not ended):
+            if not first:
+                # Whoever was kept from the processor past the deadline still gets what has come.
+                ended = self._clock.monotonic() >= deadline_s
+                data = self._transport.read(deadline_s)
+                heard += data
+                ended = ended or not data
+            first = False
             for frame in scanner.feed(data) + (scanner.finish() if ended else []):
+                if copy is not None and aside is None and frame.to_bytes() == copy:
+                    aside = frame
+                    continue
                 if frame.id in answers:
                     doubled.add(frame.id)
                 answers[frame.id] = frame
-        if len(answers) == len(expected) and not (
-            doubled or scanner.faults or scanner.skipped_bytes
-        ):
-            return answers, {}
-        return self._judge(expected, answers, doubled, scanner)
+        if aside is None and len(answers) == len(expected):
+            if not (doubled or scanner.faults or scanner.skipped_bytes):
+                self.mirror.clean(request)
+                return answers, {}
+        elif aside is not None and self._is_answer(aside, answers):
+            answers[aside.id] = aside
+        return self._judge(expected, answers, doubled, scanner, _Heard(request, heard, aside))
+
+    def _is_answer(self, aside: Frame, answers: Mapping[int, Frame]) -> bool:
+        """Whether what equals the request is an answer all the same. Asks the adapter if need be.
+
+        An answer behind it proves the echo; silence behind it proves nothing.
+        """
+        if answers:
+            self.mirror.echoes = True
+        elif self.mirror.echoes is None:
+            self._listen_for_echo()
+        return self.mirror.echoes is False
+
+    def _listen_for_echo(self) -> None:
+        """Ask for somebody who is not there: only an echo answers that."""
+        self._transport.discard_input()
+        self.send(PROBE)
+        deadline_s = self._line_free_s + self.timing.slack_s
+        heard = b""
+        while data := self._transport.read(deadline_s):
+            heard += data
+        self.mirror.echoes = PROBE in heard
 
     def _judge(
         self,
@@ -112,17 +231,35 @@ class Wire:
         answers: dict[int, Frame],
         doubled: set[int],
         scanner: FrameScanner,
+        heard: _Heard,
     ) -> tuple[dict[int, Frame], dict[int, Cause]]:
         """Sort what came into answers and causes, and count the noise."""
         strays = sum(fault.kind == "stray" for fault in scanner.faults)
+        noise = scanner.skipped_bytes
+        echoed = self.mirror.echoes is not False and heard.aside is not None
+        if not echoed and self.mirror.look(heard.request, heard.data):
+            echoed = True
+            strays -= heard.request[2] != BROADCAST_ID and strays > 0
+            noise -= len(heard.request) if heard.request[2] == BROADCAST_ID else 0
+        self.counters.echoes += echoed
+        self.counters.foreign += noise > 0 and foreign(heard.data)
         self.counters.stray_frames += strays
-        self.counters.noise_bytes += scanner.skipped_bytes
+        self.counters.noise_bytes += noise
         damaged = {fault.id for fault in scanner.faults if fault.kind == "checksum"}
         causes = dict.fromkeys(doubled, Cause.DOUBLED)
         for id in expected:
             if id not in answers:
-                causes[id] = _cause(id in damaged, strays > 0, scanner.skipped_bytes > 0)
+                causes[id] = _cause(id in damaged, strays > 0, noise > 0, echoed)
         return {id: answers[id] for id in answers if id not in doubled}, causes
+
+    def _weigh(self, answers: dict[int, Frame], causes: dict[int, Cause]) -> None:
+        """Take away clean answers of servos that come damaged again and again."""
+        for id in [id for id in answers if not self.doubt.believes(id)]:
+            del answers[id]
+            causes[id] = Cause.DOUBTED
+        for id, cause in causes.items():
+            if cause in (Cause.CHECKSUM, Cause.DOUBLED):
+                self.doubt.damaged(id)
 
     def send(self, request: bytes) -> float:
         """Write a frame and work out when the line is free again. Returns the time before it."""
@@ -133,6 +270,8 @@ class Wire:
 
     def empty_input(self) -> None:
         """Drop what has arrived; after a miss wait until the line is quiet, for a bounded time."""
+        if self._open is not None:
+            self._take_in()
         if not self._loud:
             self.counters.discarded_bytes += self._transport.discard_input()
             return
@@ -143,11 +282,12 @@ class Wire:
             if not data:
                 self._loud = False
                 return
+            self.counters.foreign += foreign(data)
             self.counters.discarded_bytes += len(data)
 
     def _wire_s(self, count: int) -> float:
         """How long `count` bytes take on the wire."""
-        return count * BITS_PER_BYTE / self.timing.baud
+        return count * self._byte_s
 
     def rest(self, id: int) -> None:
         """Remember that `id` was not asked, because it rests."""
@@ -155,18 +295,32 @@ class Wire:
 
     def count_miss(self, id: int, cause: Cause) -> None:
         """Remember and count why an answer did not count."""
-        self._causes[id] = cause
+        self._causes[id] = self._misses[id] = cause
         self.counters.misses[id, cause] += 1
+
+    def last_cause(self, id: int) -> Cause | None:
+        """Why the last answer of `id` that did not count did not; None when all have."""
+        return self._misses.get(id)
 
     def no_answer(self, ids: tuple[int, ...]) -> NoAnswer:
         """The error for `ids` with the last cause of each."""
         return NoAnswer({id: self._causes.get(id, Cause.SILENT) for id in ids})
 
 
-def _cause(damaged: bool, strays: bool, noise: bool) -> Cause:
+class _Heard(NamedTuple):
+    """All that came after a request, and the frame in it that equals the request."""
+
+    request: bytes
+    data: bytes
+    aside: Frame | None
+
+
+def _cause(damaged: bool, strays: bool, noise: bool, echoed: bool) -> Cause:
     """The most telling cause for a missing answer."""
     if damaged:
         return Cause.CHECKSUM
     if strays:
         return Cause.STRAY
-    return Cause.GARBLED if noise else Cause.SILENT
+    if noise:
+        return Cause.GARBLED
+    return Cause.ECHO if echoed else Cause.SILENT

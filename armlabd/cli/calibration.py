@@ -1,78 +1,119 @@
-"""`armlabd calibration`: show the calibration of this board's arm, or take over a file."""
+"""`armlabd calibration show|import`: look at a calibration, or take LeRobot's."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from armlabd.arm.calibration import Calibration, CalibrationError, parse
-from armlabd.cli.client import WrongUse
+from armlabd.arm.joints import ARM_JOINTS, JOINT_NAMES
+from armlabd.cli.arm_port import Arm, opened, settings_of
+from armlabd.cli.calibrate import guarded
 from armlabd.cli.exits import OK, REFUSED
+from armlabd.cli.keyboard import Keyboard
+from armlabd.cli.lerobot_files import find
 from armlabd.cli.show import complain, say
-from armlabd.daemon.state import state_folder
-from armlabd.durable import write_atomic
+from armlabd.daemon.settings import calibration_text, file_text
+from armlabd.motion.calibrate import carry_out
+from armlabd.motion.calibrate_bus import CalibrateError, differences, plan_of
+from armlabd.motion.calibrate_import import check_same_arm, from_servos
+from armlabd.motion.calibrate_progress import Progress, Writing
 
-FILE = "calibration.json"
+WRITE, KEEP, TAKE = "--write-to-servos", "--keep-servos", "--take-from-servos"
 
 
+@guarded
 def calibration(options: argparse.Namespace) -> int:
-    """armlabd calibration show|import FILE."""
-    path = state_folder(options.state, simulated=False) / FILE
-    return _show(path) if options.what == "show" else _import(options.file, path)
+    """armlabd calibration show|import."""
+    return _import(options) if options.what == "import" else _show(options)
 
 
-def _show(path: Path) -> int:
-    try:
-        found = parse(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        complain(f"There is no calibration at {path}. Take one over: armlabd calibration import.")
+def _show(options: argparse.Namespace) -> int:
+    config, state = settings_of(options)
+    path = state / "calibration.json"
+    text = file_text(path) if options.sim else calibration_text(config, state)
+    if text is None:
+        complain(f"There is no calibration in {path}. Run armlabd calibrate, or import one.")
         return REFUSED
-    except (OSError, UnicodeDecodeError, CalibrationError) as error:
-        complain(f"{path} cannot be used: {_why(error)}")
-        return REFUSED
+    found = parse(text)
     for line in lines_of(found):
         say(line)
-    return OK
-
-
-def _import(source: Path, path: Path) -> int:
-    """Check a file, ours or LeRobot's, and keep it in our own form. No servo is written."""
-    try:
-        found = parse(source.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise WrongUse(f"{source} cannot be read: {_why(error)}") from error
-    except CalibrationError as error:
-        complain(f"{source} cannot be used: {error.sentence}")
-        return REFUSED
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_atomic(path, found.to_text().encode())
-    except OSError as error:
-        complain(f"{path} cannot be written: {_why(error)} Use --state or root.")
-        return REFUSED
-    for line in lines_of(found):
-        say(line)
-    say(f"Kept as {path}. Start armlabd again to use it.")
-    return OK
+    if not options.servos:
+        return OK
+    with opened(options) as arm:
+        return OK if _compare(arm, found) else REFUSED
 
 
 def lines_of(found: Calibration) -> list[str]:
-    """One line a joint: servo, offset and range in counts, travel in degrees."""
+    """A calibration as a person reads it."""
     travel = found.travel_deg()
-    lines = []
-    for name, joint in found.joints.items():
-        low, high = travel.get(name, (0.0, 100.0))
-        unit = "deg" if name in travel else "%"
-        lines.append(
-            f"{name:<14} servo {joint.id}  offset {joint.homing_offset:+5d}  range "
-            f"{joint.range_min:4d} to {joint.range_max:4d}  travel {low:+.0f} to {high:+.0f} {unit}"
-        )
-    return lines
+    lines = [f"{'joint':<14} {'offset':>6} {'from':>5} {'to':>5}   travel"]
+    for name in JOINT_NAMES:
+        joint = found.joints[name]
+        how = "0 to 100 %"
+        if name in travel:
+            how = f"{travel[name][0]:+.1f} to {travel[name][1]:+.1f} deg"
+        row = f"{joint.homing_offset:>6} {joint.range_min:>5} {joint.range_max:>5}"
+        lines.append(f"{name:<14} {row}   {how}")
+    aligned = found.alignment
+    if aligned is None:
+        return [*lines, "not aligned: armlabd calibrate --align"]
+    pairs = zip(ARM_JOINTS, aligned.zero_deg, strict=True)
+    zeros = ", ".join(f"{name} {zero:+.2f}" for name, zero in pairs)
+    base = aligned.base
+    return [
+        *lines,
+        f"aligned on {aligned.date}, {aligned.residual_mm:.1f} mm at the worst touch",
+        f"zeros: {zeros} deg",
+        f"base: x {base.x:+.4f}, y {base.y:+.4f}, z {base.z:+.4f} m, yaw {base.yaw_deg:+.2f} deg",
+    ]
 
 
-def _why(error: Exception) -> str:
-    if isinstance(error, CalibrationError):
-        return error.sentence
-    if isinstance(error, UnicodeDecodeError):
-        return "it is no UTF-8 text."
-    return f"{getattr(error, 'strerror', None) or error}."
+def _compare(arm: Arm, found: Calibration) -> bool:
+    """Tell register by register what differs; True when nothing does."""
+    arm.bus.check_servos()
+    lines = differences(arm.bus.registers(), found)
+    for line in lines:
+        say(line, "yellow")
+    if not lines:
+        say("The six servos hold exactly this calibration.")
+    return not lines
+
+
+def _import(options: argparse.Namespace) -> int:
+    """Read the file, compare it with the servos, and do what the flag says."""
+    path = find(options.file)
+    try:
+        file = parse(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise CalibrateError(f"{path} cannot be read: {error}.") from error
+    except CalibrationError as error:
+        raise CalibrateError(f"{path} cannot be used: {error.sentence}") from error
+    say(f"read: {path}")
+    with opened(options) as arm:
+        same = _compare(arm, file)
+        return _chosen(arm, file, same, options)
+
+
+def _chosen(arm: Arm, file: Calibration, same: bool, options: argparse.Namespace) -> int:
+    progress, now = Progress(arm.state), arm.bus.registers()
+    if options.choice == KEEP:
+        say("Nothing was changed.")
+        return OK
+    if options.choice == TAKE:
+        progress.keep(from_servos(now, file))
+        say(f"What the servos hold is now this arm's calibration: {progress.calibration_path}.")
+        return OK
+    if not options.same_arm:
+        check_same_arm(now, file)
+    if same:
+        progress.keep(file)
+        say(f"Imported: {progress.calibration_path}.")
+        return OK
+    if options.choice == WRITE:
+        carry_out(arm.bus, Keyboard(), progress, Writing(plan_of(now, file), file))
+        return OK
+    complain(
+        f"The servos hold something else, and nobody but you can choose: {WRITE} makes them hold "
+        f"the file, {TAKE} keeps what they hold, {KEEP} changes nothing."
+    )
+    return REFUSED

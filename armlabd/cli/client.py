@@ -131,7 +131,7 @@ def find_url(chosen: str | None, state: Path | None) -> str:
     if chosen:
         return chosen
     for folder in find_folders(state):
-        note = _note(folder)
+        note = note_of(folder)
         if note is not None:
             return str(note["url"])
     return DEFAULT_URL
@@ -143,7 +143,7 @@ def find_key(chosen: str | None, state: Path | None) -> str:
         if text:
             return text
     folders = find_folders(state)
-    running = [folder for folder in folders if _note(folder) is not None]
+    running = [folder for folder in folders if note_of(folder) is not None]
     for folder in running or folders:
         try:
             return (folder / "operator.key").read_text().strip()
@@ -152,7 +152,7 @@ def find_key(chosen: str | None, state: Path | None) -> str:
     return ""
 
 
-def _note(folder: Path) -> dict[str, Any] | None:
+def note_of(folder: Path) -> dict[str, Any] | None:
     """What a daemon that still runs wrote down about itself."""
     try:
         note = json.loads((folder / "daemon.json").read_text())

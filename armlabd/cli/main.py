@@ -31,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
     _add_processes(commands)
     _add_requests(commands, common)
     _add_files(commands)
+    _add_calibration(commands)
     return top
 
 
@@ -60,10 +61,14 @@ def _add_processes(commands: Commands[argparse.ArgumentParser]) -> None:
     sim.add_argument("--state", type=Path, required=True, help="folder for port and control socket")
     sim.add_argument("--seed", type=int, default=0)
     sim.add_argument("--orphan-s", type=float, default=3600.0, help="end after so long unused")
+    fault = commands.add_parser("fault", help="make something go wrong on the virtual arm")
+    fault.add_argument("words", nargs="*", help="such as: mute id=3 (without: what there is)")
+    fault.add_argument("--state", type=Path, help="state folder of the daemon, or of armlabd sim")
     bench = commands.add_parser("bench", help="measure this machine against the bars")
-    bench.add_argument("what", choices=("start", "stop"))
+    bench.add_argument("what", choices=("start", "stop", "bus"))
     bench.add_argument("--json", action="store_true", help="figures as JSON")
     bench.add_argument("--count", type=int, default=0, help="repetitions (0 = the full number)")
+    bench.add_argument("--plot", type=Path, help="write a picture there (SVG; bench bus)")
 
 
 def _add_requests(
@@ -95,6 +100,11 @@ def _add_requests(
 
 
 def _add_files(commands: Commands[argparse.ArgumentParser]) -> None:
+    doctor = commands.add_parser("doctor", help="what is wrong, and what to do first; reads only")
+    doctor.add_argument("--config", type=Path, help="settings (default: /etc/armlabd/config.toml)")
+    doctor.add_argument("--state", type=Path)
+    doctor.add_argument("--sim", action="store_true", help="of the virtual arm")
+    doctor.add_argument("--json", action="store_true", help="answer as JSON")
     keys = commands.add_parser("keys", help="list, add or revoke keys on this board")
     keys.add_argument("--state", type=Path)
     keys.add_argument("--sim", action="store_true", help="the virtual arm's keys")
@@ -104,17 +114,41 @@ def _add_files(commands: Commands[argparse.ArgumentParser]) -> None:
     add.add_argument("name")
     add.add_argument("--role", choices=("reader", "agent", "operator"), default="agent")
     what.add_parser("revoke").add_argument("name")
-    calibration = commands.add_parser("calibration", help="show or take over a calibration file")
-    calibration.add_argument("--state", type=Path)
-    kind = calibration.add_subparsers(dest="what", required=True)
-    kind.add_parser("show", help="the calibration kept on this board")
-    taken = kind.add_parser("import", help="check a file of ours or LeRobot's, and keep it")
-    taken.add_argument("file", type=Path, metavar="FILE.json")
     audit = commands.add_parser("audit", help="who asked for what, and what was decided")
     audit.add_argument("what", choices=("tail",))
     audit.add_argument("-n", type=_count, default=20, help="how many rows, at most 1000")
     audit.add_argument("--state", type=Path)
     audit.add_argument("--sim", action="store_true", help="the virtual arm's audit")
+
+
+def _add_calibration(commands: Commands[argparse.ArgumentParser]) -> None:
+    arm = argparse.ArgumentParser(add_help=False)
+    arm.add_argument("--sim", action="store_true", help="the virtual arm")
+    arm.add_argument("--config", type=Path, help="settings (default: /etc/armlabd/config.toml)")
+    arm.add_argument("--state", type=Path, help="state folder")
+    text = "turn each joint by hand and write what it can do; --align: touch points of the table"
+    calibrate = commands.add_parser("calibrate", help=text, parents=[arm])
+    calibrate.add_argument("--align", action="store_true", help="find joint zeros and base pose")
+    calibrate.add_argument("--fresh", action="store_true", help="forget an interrupted one")
+    calibrate.add_argument("--stand-in", action="store_true", help="with --sim: a scripted person")
+    files = commands.add_parser("calibration", help="show a calibration, or import LeRobot's")
+    what = files.add_subparsers(dest="what", required=True)
+    show = what.add_parser("show", help="the calibration of this arm", parents=[arm])
+    show.add_argument("--servos", action="store_true", help="compare it with the servos")
+    text = "a calibration file, ours or LeRobot's, or the name of an arm in LeRobot's folders"
+    load = what.add_parser("import", help=text, parents=[arm])
+    load.add_argument("file", metavar="FILE", help=text)
+    choice = load.add_mutually_exclusive_group()
+    for name, does in IMPORTS.items():
+        choice.add_argument(name, dest="choice", action="store_const", const=name, help=does)
+    load.add_argument("--same-arm", action="store_true", help="take other offsets all the same")
+
+
+IMPORTS = {
+    "--write-to-servos": "the servos are made to hold what the file says",
+    "--keep-servos": "show the difference and change nothing",
+    "--take-from-servos": "keep what the servos hold as this arm's calibration",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import subprocess
 import sys
+from pathlib import Path
 
 from armlabd.cli.exits import OK, REFUSED, USAGE
 from armlabd.cli.show import as_json, complain, say
@@ -68,9 +69,24 @@ def bench(options: argparse.Namespace) -> int:
     from armlabd.bench import BENCHES
 
     report = BENCHES[options.what](options.count)
+    if options.plot is not None and not _write_plot(options.plot, report.plot):
+        return REFUSED
     if options.json:
         as_json(report.as_dict())
     else:
         for line in report.lines():
             say(line)
     return OK if report.held else REFUSED
+
+
+def _write_plot(path: Path, plot: str) -> bool:
+    """The picture of a bench; False when it has none or the file cannot be written."""
+    if not plot:
+        complain("This bench draws no picture: leave --plot out.")
+        return False
+    try:
+        path.write_text(plot, encoding="utf-8")
+    except OSError as error:
+        complain(f"{path} cannot be written: {error.strerror}. Name another file with --plot.")
+        return False
+    return True

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
 from armlabd.table import CAMERA, MARKERS, OBJECTS, PLACES, Area, CameraModel, Marker, ObjectKind
 
+MIN_ALIGN_POINTS = 4
 Name = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f]+$")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Pair = tuple[Number, Number]
@@ -29,6 +30,37 @@ class ArmConfig(Part):
     port: str = "auto"
     baud: Literal[1_000_000, 500_000, 250_000, 128_000, 115_200] = 1_000_000
     calibration: str = ""
+
+    @model_validator(mode="after")
+    def _names_a_port(self) -> Self:
+        kind, colon, name = self.port.partition(":")
+        identity = colon and kind in ("usb", "usb-path") and name
+        if self.port != "auto" and not identity and not self.port.startswith("/"):
+            raise ValueError(
+                'port is "auto", a path such as "/dev/ttyACM0", "usb:SERIAL" or "usb-path:1-1.2"'
+            )
+        return self
+
+
+class AlignPoint(Part):
+    """[[align.points]]: a point of the table that the fingertip is put on, in metres."""
+
+    name: Name
+    x: Annotated[float, Field(ge=-0.1, le=0.45)]
+    y: Annotated[float, Field(ge=-0.45, le=0.45)]
+    z: Annotated[float, Field(ge=-0.02, le=0.2)] = 0.0
+
+
+class AlignConfig(Part):
+    """[align]: where `armlabd calibrate --align` touches the table."""
+
+    points: tuple[AlignPoint, ...] = Field(default=(), max_length=20)  # none: the markers
+
+    @model_validator(mode="after")
+    def _enough(self) -> Self:
+        if 0 < len(self.points) < MIN_ALIGN_POINTS:
+            raise ValueError(f"[[align.points]] must be at least {MIN_ALIGN_POINTS}, or none")
+        return self
 
 
 class LimitsConfig(Part):
@@ -244,6 +276,7 @@ class Config(Part):
     """The whole file."""
 
     arm: ArmConfig = ArmConfig()
+    align: AlignConfig = AlignConfig()
     limits: LimitsConfig = LimitsConfig()
     workspace: WorkspaceConfig = WorkspaceConfig()
     motion: MotionConfig = MotionConfig()

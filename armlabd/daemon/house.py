@@ -7,6 +7,8 @@ import datetime
 import logging
 from pathlib import Path
 
+from armlabd.arm.calibration import parse
+from armlabd.arm.placement import Alignment
 from armlabd.check.checker import check_plan
 from armlabd.check.report import Report
 from armlabd.clock import SystemClock
@@ -64,6 +66,11 @@ def _keep(path: Path, text: str) -> None:
         log.warning("%s cannot be written (%s): keep the key that is shown", path, why)
 
 
+def _alignment_of(settings: CoreSettings) -> Alignment | None:
+    """What the core's calibration says of zeros and base."""
+    return None if settings.calibration is None else parse(settings.calibration).alignment
+
+
 class Rooms:
     """The built house. `start` brings up the core, `leave` ends it by the exit policy."""
 
@@ -80,6 +87,7 @@ class Rooms:
         self._rate = RateLimiter.of(config, clock)
         self._audit = Audit(state / "audit", clock)
         self._simulated = settings.simulated
+        self._alignment = _alignment_of(settings)
         self._watching: asyncio.Task[None] | None = None
         self.client = CoreClient(state / "core.sock", clock, heartbeat_s=config.motion.heartbeat_s)
         self.core = CoreProcess(settings, self.client, self._core_changed)
@@ -99,6 +107,7 @@ class Rooms:
             rate=self._rate,
             look=self.eye.look,
             simulated=self._simulated,
+            base=None if self._alignment is None else self._alignment.base,
         )
 
     def _make_runs(self, store: RunStore) -> RunManager:
@@ -124,7 +133,7 @@ class Rooms:
             self._keys,
             self._rate,
             WrongKeys(self._clock),
-            StatusBoard(*rooms, simulated=self._simulated).read,
+            StatusBoard(*rooms, simulated=self._simulated, alignment=self._alignment).read,
             self._check,
         )
 

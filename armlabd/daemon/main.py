@@ -11,9 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from armlabd.arm.calibration import parse
 from armlabd.config import Config
-from armlabd.daemon.settings import StartError, calibration_text, core_settings
-from armlabd.daemon.sim_process import SimProcess
+from armlabd.daemon.settings import (
+    StartError,
+    calibration_text,
+    core_settings,
+    file_text,
+    fitted,
+)
+from armlabd.daemon.sim_process import SimProcess, arguments_of
 from armlabd.daemon.state import FolderLock, forget_note, prepare, state_folder, write_note
 from armlabd.gate.roles import KeyRing, NewKey
 from armlabd.motion.settings import CoreSettings
@@ -73,10 +80,7 @@ def _ask_for_priority() -> None:
 def _start_sim(config: Config, options: Options, state: Path) -> SimProcess | None:
     if not options.simulated:
         return None
-    own = ["--seed", str(config.sim.seed), "--orphan-s", str(config.sim.orphan_s)]
-    if config.sim.hidden_errors:
-        own.append("--hidden-errors")
-    sim = SimProcess(state, [*own, *options.sim_arguments])
+    sim = SimProcess(state, [*arguments_of(config), *options.sim_arguments])
     sim.spawn()
     return sim
 
@@ -93,7 +97,9 @@ async def _serve_in(
     from armlabd.daemon.house import Rooms, first_keys
     from armlabd.doors.http.server import HttpServer
 
-    settings = _core_settings(config, state, sim)
+    calibration = _calibration(config, state, sim)
+    config = fitted(config, None if calibration is None else parse(calibration))
+    settings = _core_settings(config, state, sim, calibration)
     keys = KeyRing(state / "keys.json")
     new_keys = first_keys(keys, state)
     if sim is not None:
@@ -118,17 +124,25 @@ async def _serve_in(
         await rooms.close()
 
 
-def _core_settings(config: Config, state: Path, sim: SimProcess | None) -> CoreSettings:
+def _calibration(config: Config, state: Path, sim: SimProcess | None) -> str | None:
+    """The arm's calibration file, else what the virtual arm holds from its making.
+
+    Raises StartError.
+    """
     if sim is None:
-        calibration = calibration_text(config, state)
-        return core_settings(
-            config, state, port=config.arm.port, calibration=calibration, simulated=False
-        )
+        return calibration_text(config, state)
     from armlabd.sim.calibration import calibration_json
 
-    return core_settings(
-        config, state, port=str(sim.port), calibration=calibration_json(), simulated=True
-    )
+    written = file_text(state / "calibration.json")
+    return calibration_json() if written is None else written
+
+
+def _core_settings(
+    config: Config, state: Path, sim: SimProcess | None, calibration: str | None
+) -> CoreSettings:
+    port = config.arm.port if sim is None else str(sim.port)
+    simulated = sim is not None
+    return core_settings(config, state, port=port, calibration=calibration, simulated=simulated)
 
 
 def _adjusted(config: Config, options: Options) -> Config:

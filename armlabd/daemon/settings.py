@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from armlabd.arm.calibration import CalibrationError, parse
+from armlabd.arm.calibration import Calibration, CalibrationError, parse
 from armlabd.arm.geometry import forward
-from armlabd.arm.joints import Pose
+from armlabd.arm.joints import ARM_JOINTS, Pose
 from armlabd.arm.limits import Box, LimitError, Limits, tighten
+from armlabd.arm.own import own_limits, own_pose
 from armlabd.config import Config
 from armlabd.gate.moves import CLEAR_Z_M
-from armlabd.motion.guard import violation
+from armlabd.motion.fence import violation
 from armlabd.motion.settings import CoreSettings
 from armlabd.verdict import Code
 
@@ -80,15 +81,55 @@ def _broken(pose: Pose, limits: Limits) -> str | None:
     return f"it breaks the limit {deepest.name} by {deepest.depth:.3g} {deepest.unit}"
 
 
+def fitted(config: Config, calibration: Calibration | None) -> Config:
+    """The settings for one arm: travel, floor and poses of rest as its calibration allows.
+
+    Every room is then told the same. Raises StartError.
+    """
+    if calibration is None:
+        return config
+    wanted = limits_of(config)
+    try:
+        own = own_limits(wanted, calibration)
+    except LimitError as error:
+        raise StartError(f"The calibration leaves the arm no room: {error}") from error
+    travel = {f"{name}_deg": pair for name, pair in zip(ARM_JOINTS, own.travel_deg, strict=True)}
+    poses = {
+        name: own_pose(getattr(config.motion, name), wanted, own)
+        for name in ("home_pose", "view_pose", "park_pose")
+    }
+    return config.model_copy(
+        update={
+            "limits": config.limits.model_copy(update={**travel, "floor_m": own.floor_m}),
+            "motion": config.motion.model_copy(update=poses),
+        }
+    )
+
+
 def calibration_text(config: Config, state: Path) -> str | None:
     """The text of the arm's calibration; None when there is none yet. Raises StartError."""
-    named = bool(config.arm.calibration)
-    path = Path(config.arm.calibration) if named else state / "calibration.json"
-    if not named and not path.exists():
-        return None
+    if not config.arm.calibration:
+        return file_text(state / "calibration.json")
+    path = Path(config.arm.calibration)
+    text = file_text(path)
+    if text is None:
+        raise StartError(
+            f"The calibration {path} cannot be read: there is no such file. Correct [arm] "
+            "calibration, or leave it out and run armlabd calibrate."
+        )
+    return text
+
+
+def file_text(path: Path) -> str | None:
+    """The text of a calibration file that can be used; None when it is not there.
+
+    Raises StartError.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         parse(text)
+    except FileNotFoundError:
+        return None
     except (OSError, UnicodeDecodeError) as error:
         raise StartError(f"The calibration {path} cannot be read: {error}.") from error
     except CalibrationError as error:

@@ -11,12 +11,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from armlabd.config import Config
+
 START_TIMEOUT_S = 15.0
 CALL_TIMEOUT_S = 5.0
 
 
 class SimError(Exception):
     """The virtual arm did not start."""
+
+
+def arguments_of(config: Config) -> list[str]:
+    """What the settings say about the virtual arm, for its command line."""
+    own = ["--seed", str(config.sim.seed), "--orphan-s", str(config.sim.orphan_s)]
+    return [*own, "--hidden-errors"] if config.sim.hidden_errors else own
 
 
 class SimProcess:
@@ -36,6 +44,11 @@ class SimProcess:
     def control(self) -> Path:
         """The control socket."""
         return self._state / "control.sock"
+
+    @property
+    def ours(self) -> bool:
+        """True when this process started it, false when it was taken over."""
+        return self._process is not None
 
     def spawn(self) -> None:
         """Start the process without waiting, unless one already answers here."""

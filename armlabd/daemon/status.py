@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from armlabd.arm.joints import JOINT_NAMES
+from armlabd.arm.placement import Alignment
 from armlabd.config import Config
 from armlabd.daemon.core_process import CoreProcess
 from armlabd.execute.eye import Eye
@@ -12,6 +13,7 @@ from armlabd.execute.run import Run
 from armlabd.execute.runs import RunManager
 from armlabd.motion.client import CoreClient
 
+NOT_ALIGNED = "not aligned: armlabd calibrate --align"
 NO_CORE = {
     "cause": "core_lost",
     "sentence": "The motion core is not there: nothing moves until it is back.",
@@ -33,7 +35,9 @@ class StatusBoard:
         runs: RunManager,
         *,
         simulated: bool,
+        alignment: Alignment | None = None,
     ) -> None:
+        self._alignment = alignment
         self._config, self._client, self._core = config, client, core
         self._eye, self._runs, self._simulated = eye, runs, simulated
 
@@ -66,7 +70,7 @@ class StatusBoard:
         return {
             "connected": state.connected,
             "state": state.state,
-            "next": state.next,
+            "next": state.next or self._told()["next"],
             "joints_deg": _joints(state.pose),
             "gripper_percent": None if state.pose is None else round(state.pose[5], 1),
             "age_s": state.pose_age_s,
@@ -74,10 +78,19 @@ class StatusBoard:
             "moving": state.moving,
             "holding_something": state.holding,
             "calibrated": state.calibrated,
+            "aligned": self._alignment is not None,
+            "alignment": self._told(),
             "servos": state.servos,
             "counters": state.counters,
             "cycle": state.cycle,
         }
+
+    def _told(self) -> dict[str, Any]:
+        """How far the alignment can be trusted, or what to do for one."""
+        found = self._alignment
+        if found is None:
+            return {"state": "not aligned", "next": NOT_ALIGNED}
+        return {"state": "aligned", "next": "", **found.as_dict()}
 
     def _button(self) -> dict[str, Any]:
         required = self._config.stop.button.required

@@ -58,6 +58,7 @@ RESULT_OF: Mapping[Code, Result] = {
     Code.CORE_LOST: Result.FAILED,
     Code.NO_ARM: Result.FAILED,
     Code.STALLED: Result.FAILED,
+    Code.SERVO_FAULT: Result.FAILED,
     Code.DISK: Result.FAILED,
     Code.NO_CAMERA: Result.FAILED,
     Code.NO_MARKERS: Result.FAILED,

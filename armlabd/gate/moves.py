@@ -15,10 +15,11 @@ from armlabd.arm.joints import Pose
 from armlabd.arm.kinematics import GeometryFault
 from armlabd.arm.limits import Limits
 from armlabd.arm.path import Program, grip_move, joint_move, lift_move
+from armlabd.arm.placement import ON_ITS_MARK, Placement
 from armlabd.config import Config
 from armlabd.gate.sight import hides
 from armlabd.gate.ways import NoWay, aims, around, first_reachable, guarded, refusal_of, straight
-from armlabd.motion.guard import violation
+from armlabd.motion.fence import violation
 from armlabd.motion.inside import way_inside
 from armlabd.table import CAMERA, REACH, Area, CameraModel
 from armlabd.verdict import Code, Verdict
@@ -52,7 +53,11 @@ Legs = tuple[Leg, ...]
 
 @dataclass(frozen=True, slots=True)
 class MoveSettings:
-    """What `plan_motion` needs from the settings. Degrees, deg/s, metres."""
+    """What `plan_motion` needs from the settings. Degrees, deg/s, metres.
+
+    `base` is where the base stands on the table: tools name points of the table, the geometry of
+    the arm knows the base, and this file is where the one becomes the other.
+    """
 
     limits: Limits
     home: Pose5
@@ -62,9 +67,10 @@ class MoveSettings:
     max_tilt_deg: float = 25.0
     area: Area = REACH
     camera: CameraModel = CAMERA
+    base: Placement = ON_ITS_MARK
 
     @classmethod
-    def of(cls, config: Config, limits: Limits) -> MoveSettings:
+    def of(cls, config: Config, limits: Limits, base: Placement | None = None) -> MoveSettings:
         """The settings of a config, within limits already tightened by it."""
         motion = config.motion
         return cls(
@@ -76,6 +82,7 @@ class MoveSettings:
             motion.max_tilt_deg,
             config.workspace.area(),
             config.camera.model(CAMERA.width_px, CAMERA.height_px),
+            base or ON_ITS_MARK,
         )
 
 
@@ -111,7 +118,7 @@ def regripped(legs: Legs, grip_percent: float) -> Legs:
 
 def hides_table(pose: Pose, settings: MoveSettings) -> bool:
     """True when the arm stands between the camera and any part of the workspace."""
-    return hides(pose, settings.area, settings.camera)
+    return hides(pose, settings.area, settings.camera, settings.base)
 
 
 def _come_inside(pose: Pose, settings: MoveSettings) -> tuple[tuple[Leg, ...], Pose]:
@@ -129,10 +136,13 @@ def _come_inside(pose: Pose, settings: MoveSettings) -> tuple[tuple[Leg, ...], P
 
 
 def _move_to_pose(start: Pose, args: Mapping[str, float], settings: MoveSettings) -> Legs:
-    x, y, z, speed = args["x"], args["y"], args["z"], args["speed_dps"]
+    x, y, z = settings.base.to_base(args["x"], args["y"], args["z"])
+    speed, yaw = args["speed_dps"], args.get("yaw_deg")
+    if yaw is not None:
+        yaw -= settings.base.yaw_deg
     here = forward(start).grasp
     same_point = _is_over(start, x, y)
-    targets = aims(start, x, y, z, args.get("yaw_deg"), same_point, settings.max_tilt_deg)
+    targets = aims(start, x, y, z, yaw, same_point, settings.max_tilt_deg)
     target, goal = first_reachable(start, targets, settings.limits)
     try:
         return (Leg(straight(start, target, speed, settings.limits), note="straight"),)

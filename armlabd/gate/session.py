@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from armlabd.arm.joints import Pose
 from armlabd.arm.limits import Limits
 from armlabd.arm.path import Program
+from armlabd.arm.placement import Placement
 from armlabd.clock import Clock
 from armlabd.config import Config
 from armlabd.gate import answers
@@ -82,10 +83,11 @@ class RobotSession:
         simulated: bool = False,
         rate: RateLimiter | None = None,
         look: Look | None = None,
+        base: Placement | None = None,
     ) -> None:
         self._core = core
         self._table = tool_table(config)
-        self._moves = MoveSettings.of(config, limits)
+        self._moves = MoveSettings.of(config, limits, base)
         self._grip_torque_percent = config.motion.grip_torque_percent
         self._allowance = Allowance(config.gate.allow, config.gate.bypass, simulated)
         self._rate = rate or RateLimiter.of(config, clock)

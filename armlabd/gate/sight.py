@@ -10,21 +10,26 @@ from collections.abc import Iterator
 
 from armlabd.arm.geometry import Vector, forward
 from armlabd.arm.joints import Pose
+from armlabd.arm.placement import Placement
 from armlabd.table import Area, CameraModel
 
 HALF_WIDTH_M = 0.03  # half of the hand, the widest part, and a little
 SAMPLES = 6  # points looked at along one link
 
 
-def hides(pose: Pose, area: Area, camera: CameraModel) -> bool:
-    """True when any part of `area` may be hidden from `camera` by the arm at `pose`."""
+def hides(pose: Pose, area: Area, camera: CameraModel, base: Placement | None = None) -> bool:
+    """True when any part of `area` may be hidden from `camera` by the arm at `pose`.
+
+    `base`: where the arm stands on the table; None = on its mark.
+    """
+    stand = base or Placement()
     wide = Area(
         area.x_min - HALF_WIDTH_M,
         area.x_max + HALF_WIDTH_M,
         area.y_min - HALF_WIDTH_M,
         area.y_max + HALF_WIDTH_M,
     )
-    return any(wide.contains(*_shadow(point, camera)) for point in _along(pose))
+    return any(wide.contains(*_shadow(stand.to_table(point), camera)) for point in _along(pose))
 
 
 def _along(pose: Pose) -> Iterator[Vector]:

@@ -31,6 +31,7 @@ def switch_on(servos: Servos, allowed: Callable[[], bool], grip_percent: float) 
     found = servos.held(retries=2)
     yield
     already = {id for id, servo in found.items() if servo.torque}
+    servos.lock()
     servos.write_pace(GENTLE_STEPS_PER_S, GENTLE_ACCELERATION)
     yield
     if not servos.limit_gripper(grip_percent) and not servos.limit_gripper(grip_percent):

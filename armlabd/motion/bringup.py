@@ -11,11 +11,14 @@ from typing import Any
 
 from armlabd.arm.calibration import Calibration
 from armlabd.arm.joints import SERVO_IDS
-from armlabd.arm.limits import LimitError, Limits, intersect_travel
+from armlabd.arm.limits import LimitError, Limits
+from armlabd.arm.own import own_limits
 from armlabd.bus.counters import Counters
-from armlabd.bus.errors import NoAnswer, PortError, PortLost
+from armlabd.bus.errors import SPOKE, NoAnswer, PortError, PortLost
 from armlabd.bus.port import Transport
+from armlabd.bus.registers import REGISTERS
 from armlabd.clock import Clock
+from armlabd.motion.chain import servo_name
 from armlabd.motion.health import (
     Facts,
     Trouble,
@@ -25,10 +28,19 @@ from armlabd.motion.health import (
     servo_trouble,
 )
 from armlabd.motion.servos import Servos
+from armlabd.motion.thresholds import COOLED, TOO_HOT
 
 RETRY_S = (0.2, 0.5, 1.0, 2.0)  # between tries, then the last one for ever
 EXTRA_IDS = (0, 7, 8)  # ids that a second or misnumbered servo would likely have
 LONG_AGO_S = -1e9
+SAY_AGAIN_S = 60.0
+DOUBT_S = 1.0  # after a trouble in use: the motion comes to rest first
+DOUBLE_TRIES = 4
+LOSSY = "All six servos are there, but too many of their answers get lost."
+FOREIGN = (
+    " Another program writes AT commands to this port: end it (ModemManager does so; tell it to "
+    "leave the port alone)."
+)
 
 OpenTransport = Callable[[], Transport]
 Note = Callable[[str], None]
@@ -61,10 +73,14 @@ class Link:
         self._baud = baud
         self._wanted = limits
         self._note = note
+        self.remark = ""  # what is known of a servo that then fell silent
+        self.on_ready: Callable[[], None] = _nothing  # a calibrated arm answers on this port
         self._counters = Counters()
         self._steps: Generator[None, None, Trouble | None] | None = None
         self._tries = 0
+        self._foreign = 0
         self._next_try_s = LONG_AGO_S
+        self._said: dict[str, float] = {}
 
     @property
     def ready(self) -> bool:
@@ -99,7 +115,7 @@ class Link:
             return False
         if opened and first_frame_off:
             servos.torque_off()
-        self._steps = self._bring_up(servos)
+        self._steps, self._foreign = self._bring_up(servos), self._counters.foreign
         if opened:
             self._say("starting", "")
         return opened
@@ -139,6 +155,16 @@ class Link:
         self._plan_next()
         self._say(state, sentence)
 
+    def doubt(self, trouble: Trouble, found: tuple[int, ...] = SERVO_IDS) -> None:
+        """Something is wrong with servos that answer: say so, and judge them anew soon.
+
+        The port stays open; `found` is who still answers.
+        """
+        self.found = found
+        if self.ready:
+            self._tries, self._next_try_s = 0, self._clock.monotonic() + DOUBT_S
+        self._say(*trouble)
+
     def close(self) -> None:
         """Give the port back."""
         if self.servos is not None:
@@ -165,39 +191,64 @@ class Link:
     def _judged(self, trouble: Trouble | None) -> None:
         if trouble is None:
             self._tries = 0
+            if not self.ready:
+                self.on_ready()
             self._say("ready", "")
         else:
             self._plan_next()
-            self._say(*trouble)
+            foreign = self._counters.foreign > self._foreign
+            remark = self.remark if trouble.state == "servos_missing" else ""
+            self._say(trouble.state, trouble.sentence + remark + FOREIGN * foreign)
 
     def _say(self, state: str, detail: str) -> None:
-        """A line only when something has changed: an arm absent for an hour says so once."""
-        if (state, detail) != (self.state, self.detail):
-            self._note(f"arm {state}{': ' if detail else ''}{detail}")
+        """A line only when something has changed: an arm absent for an hour says so once.
+
+        A plug that goes in and out says each thing once a minute.
+        """
+        line, now_s = f"arm {state}{': ' if detail else ''}{detail}", self._clock.monotonic()
+        recent = now_s - self._said.get(line, LONG_AGO_S) < SAY_AGAIN_S
+        if (state, detail) != (self.state, self.detail) and not recent:
+            self._said = {old: at for old, at in self._said.items() if now_s - at < SAY_AGAIN_S}
+            self._said[line] = now_s
+            self._note(line)
         self.state, self.detail = state, detail
 
     # --- one bring-up
 
     def _bring_up(self, servos: Servos) -> Generator[None, None, Trouble | None]:
         yield from self._find(servos)
-        trouble = missing_trouble(self.found, self.extra)
+        if not self.found or len(self.extra) == len(EXTRA_IDS):  # all of them: that is an echo
+            from armlabd.bus.stranger import listen  # rarely wanted, and the core stays small
+
+            stranger = yield from listen(servos.transport, self._clock)
+            if stranger is not None:
+                self.found = self.extra = ()
+                return Trouble("wrong_device", stranger)
+        trouble = missing_trouble(self.found, self.extra, self._volts(servos))
         if trouble is not None:
-            return trouble
+            double = _double(self.found, servos)
+            return trouble._replace(sentence=f"{trouble.sentence} {double}".strip())
         yield
         low = servos.master.sync_read(SERVO_IDS, 0, 20)
         yield
         high = servos.master.sync_read(SERVO_IDS, 30, 11)
         yield
+        lock = servos.master.sync_read(SERVO_IDS, REGISTERS["lock"].address, 1)
+        yield
         feedback = {id: found for id, (found, _) in servos.feedback(retries=2).items()}
-        if not len(low) == len(high) == len(feedback) == len(SERVO_IDS):
-            self.found = tuple(id for id in SERVO_IDS if id in low and id in high)
-            return missing_trouble(self.found, ()) or Trouble(
-                "servos_missing", "The servos do not answer reliably."
-            )
-        self.facts = {id: facts_of(low[id].data, high[id].data) for id in SERVO_IDS}
+        if not len(low) == len(high) == len(lock) == len(feedback) == len(SERVO_IDS):
+            double = _double(SERVO_IDS, servos)
+            self.found = tuple(id for id in SERVO_IDS if id in low and id in high and id in lock)
+            if double:
+                return Trouble("duplicate_id", double)
+            return missing_trouble(self.found, ()) or Trouble("lossy", LOSSY)
+        self.facts = {
+            id: facts_of(low[id].data, high[id].data)._replace(lock=lock[id].data[0])
+            for id in SERVO_IDS
+        }
         self.torque_found = any(servo.torque for servo in self.facts.values())
         return (
-            servo_trouble(self.facts, feedback)
+            servo_trouble(self.facts, feedback, self._hot_from_c())
             or calibration_trouble(self.facts, self.calibration)
             or self._narrow_travel()
         )
@@ -217,15 +268,25 @@ class Link:
     def _answers(self, servos: Servos, id: int, retries: int) -> bool:
         try:
             servos.master.ping(id, retries=retries)
-        except NoAnswer:
-            return False
+        except NoAnswer:  # who says something damaged is there all the same
+            return retries > 0 and servos.master.last_cause(id) in SPOKE
         return True
 
+    def _hot_from_c(self) -> float:
+        return COOLED.value if self.state == "hot" else TOO_HOT.value
+
+    def _volts(self, servos: Servos) -> float | None:
+        """The lowest supply voltage that those who answer see, while others are missing."""
+        if not self.found or len(self.found) == len(SERVO_IDS):
+            return None
+        seen = servos.master.read_block(self.found, retries=0).servos.values()
+        return min((one.feedback.voltage / 10 for one in seen), default=None)
+
     def _narrow_travel(self) -> Trouble | None:
-        """Limits no wider than what the calibration measured."""
+        """Limits no wider than what the calibration measured, and its floor."""
         assert self.calibration is not None
         try:
-            self.limits = intersect_travel(self._wanted, self.calibration.travel_deg())
+            self.limits = own_limits(self._wanted, self.calibration)
         except LimitError as error:
             return Trouble("not_calibrated", error.sentence)
         return None
@@ -237,4 +298,23 @@ class Link:
             "extra": list(self.extra),
             "firmware": sorted({servo.firmware for servo in self.facts.values()}),
             "connects": self.connects,
+            "unlocked": [id for id, servo in self.facts.items() if not servo.lock],
         }
+
+
+def _double(ids: tuple[int, ...], servos: Servos) -> str:
+    """The sentence about servos of `ids` that answer, and always damaged; empty for none."""
+    for id in ids:
+        answered = 0
+        for _ in range(DOUBLE_TRIES):
+            answered += len(servos.master.read_block((id,), retries=0).servos)
+        if not answered and servos.master.last_cause(id) in SPOKE:
+            return (
+                f"{servo_name(id)} is there, but everything it says comes damaged, as when two "
+                f"servos have the id {id}."
+            )
+    return ""
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""

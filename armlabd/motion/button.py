@@ -31,15 +31,12 @@ class Button:
 
     def __init__(self, line: LineSource | None, required: bool) -> None:
         self._line = line
-        self._required = required
-        self.state = "none"
+        self.state = "missing" if required else "none"
         self.look()
 
     def look(self) -> str:
         """Read the line once."""
-        if self._line is None:
-            self.state = "missing" if self._required else "none"
-        else:
+        if self._line is not None:
             level = self._line.pressed()
             self.state = "broken" if level is None else "pressed" if level else "released"
         return self.state

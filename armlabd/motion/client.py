@@ -56,6 +56,7 @@ class CoreClient:
         self.on_lost = on_lost
         self.snapshot: CoreState | None = None
         self._details: dict[str, Any] = {}
+        self._state: dict[str, Any] = {}  # pushes tell what has changed
         self._heard_s = 0.0
         self._ids = 0
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
@@ -190,7 +191,8 @@ class CoreClient:
             self._details = message["details"]
         elif "state" in message:
             self._heard_s = self.clock.monotonic()
-            self.snapshot = CoreState.from_dict({**self._details, **message["state"]})
+            self._state |= message["state"]
+            self.snapshot = CoreState.from_dict({**self._details, **self._state})
         elif (future := self._waiting.get(message.get("id", -1))) and not future.done():
             future.set_result(message.get("answer", {}))
 

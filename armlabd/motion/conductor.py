@@ -22,6 +22,7 @@ from armlabd.motion.guard import (
     LastLook,
     Rates,
 )
+from armlabd.motion.heat import grip_percent, speed_share
 from armlabd.motion.job import Job, cancelled, refusal
 from armlabd.motion.legs import leg_count, leg_points
 from armlabd.motion.mark import Marks
@@ -76,6 +77,11 @@ class Conductor:
     def moving(self) -> bool:
         """True while goals leave or are about to: the phases a lost bus or lease must latch."""
         return self.job is not None and self.job.in_motion
+
+    @property
+    def pinned(self) -> bool:
+        """True while the servos hold goals of ours, with our pace and locked settings."""
+        return self.goal is not None and self._arming is None
 
     @property
     def working(self) -> bool:
@@ -202,7 +208,7 @@ class Conductor:
             count = leg_count(start, first, APPROACH_DPS, limits, dt_s)
             points = (start, *leg_points(start, first, count), *points[1:])
         rates = Rates(self._link.limits, self._settings.period_s)
-        job.stream = Stream(points, rates.bends)
+        job.stream = Stream(points, rates.bends, speed_share(self._measured.feedback))
         self.grip.begin(job.contact, job.torque_percent)
         self._stall.reset()
         job.phase = "stream"
@@ -251,7 +257,7 @@ class Conductor:
     def keep_grip_limit(self) -> None:
         """Bring the gripper's torque cap to what is wanted. Raises PortLost."""
         servos = self._link.servos
-        wanted = self.grip.torque_percent
+        wanted = grip_percent(self.grip, self._measured)
         if self.goal is None or servos is None or wanted == self._grip_limit or self.working:
             return
         if servos.limit_gripper(wanted):
@@ -353,9 +359,8 @@ class Conductor:
         assert self.goal is not None
         limits, dt_s = self._link.limits, self._settings.period_s
         goal = pose if self.grip.squeeze is None else pose.with_grip(self.goal.grip)
-        speed = min(RELAX_DPS, limits.speed_dps)
-        count = leg_count(self.goal, goal, speed, limits, dt_s)
-        points = (self.goal, *leg_points(self.goal, goal, count))
+        count = leg_count(self.goal, goal, min(RELAX_DPS, limits.speed_dps), limits, dt_s)
+        points = self.goal, *leg_points(self.goal, goal, count)
         job.stream = Stream(points, Rates(limits, dt_s).bends)
         job.phase = "relax"
 

@@ -27,10 +27,11 @@ from armlabd.clock import Clock
 from armlabd.motion.attentive import AttentiveTransport
 from armlabd.motion.bringup import Link
 from armlabd.motion.button import Button, LineSource
+from armlabd.motion.chain import ALL_SILENT
 from armlabd.motion.conductor import LOST_CYCLES, Conductor
 from armlabd.motion.cycles import Cycles
 from armlabd.motion.disk import Disk, Ticket
-from armlabd.motion.health import silent_words
+from armlabd.motion.health import Trouble
 from armlabd.motion.job import Reply, cancelled
 from armlabd.motion.latch import Latch
 from armlabd.motion.lease import Lease
@@ -39,13 +40,17 @@ from armlabd.motion.mark import Marks, crash_cause
 from armlabd.motion.measured import Measured
 from armlabd.motion.messages import StopResult
 from armlabd.motion.requests import STOPPED, Requests
-from armlabd.motion.servos import Servos
+from armlabd.motion.servos import Servos, Sight
 from armlabd.motion.settings import CoreSettings, SettingsError
 from armlabd.motion.stop import Hold, StopLane
+from armlabd.motion.watch import Watch
 from armlabd.verdict import Code
 
-TORQUE_LOOK_TICKS = 10  # register 40 is read this often while not latched
+TORQUE_LOOK_TICKS = 10  # register 40 is read this often in motion
+REST_LOOK_TICKS = 30  # and at rest
+REST_PUSH = 2.0  # at rest a push comes this many times less often
 NOTES = 50
+Lost = tuple[Trouble, tuple[int, ...]]  # and who still answers
 UNLEASED = "The daemon fell silent; the arm came to rest and holds."
 
 
@@ -92,11 +97,13 @@ class Core:
         self.conductor = Conductor(
             settings, clock, self.link, self.marks, self.measured, self._may_move
         )
+        self.watch = Watch(self)
         self.leaving = Leaving(self)
         self.requests = Requests(self)
         self._clearing: tuple[Ticket, Reply, int, str] | None = None
         self._push_s = now_s
         self._pending = ""  # the latch cause that follows once the arm is at rest
+        self._lost: Lost = (Trouble("disconnected", ALL_SILENT), ())  # what `bus_lost` is about
         self._latch_at_start(boot)
 
     def _make_link(self, open_transport: Callable[[], Transport]) -> Link:
@@ -161,7 +168,8 @@ class Core:
         self.cycles.end(started_s, self.clock.monotonic())
 
     def _bus_cycle(self, now_s: float) -> None:
-        if self.link.poll(now_s, self.latch.stopped):
+        at_rest = self.conductor.job is None or self.link.servos is None
+        if at_rest and self.link.poll(now_s, self.latch.stopped):
             self.lane.forget_hold()
             self.conductor.unpin()
         servos = self.link.servos
@@ -173,33 +181,47 @@ class Core:
                 self.between()
         elif (goal := self.conductor.next_goal()) is not None:
             self.conductor.send(goal)
-            self.between()
         if self.link.reading and self.link.servos is servos:
-            self._read()
+            self._read(servos)
+        elif self.link.found and not self.link.working:
+            self.watch.read_others(servos)
+        if self.link.reading and self.link.servos is servos:
+            servos.begin_look()  # the answers come while this process sleeps
 
-    def _read(self) -> None:
-        servos = self.link.servos
-        assert servos is not None
-        found = servos.feedback()
-        self.between()
-        if self.link.servos is not servos:
-            return
-        if self.measured.take(found, self.link.calibration):
+    def _read(self, servos: Servos) -> None:
+        found = servos.look()
+        if not isinstance(found, Sight):  # it may have taken a while
+            self.between()
+            if self.link.servos is not servos:
+                return
+        if self.measured.take(found, self.link.calibration, self.conductor.goal is None):
             self.conductor.judge()
+            self.watch.cycle()
+        elif self.measured.jumps.fault is not None:
+            self.watch.jumped(servos)
         elif self.measured.misses >= LOST_CYCLES:
             self._silent()
         if self._may_go_on(servos):
             self.conductor.keep_grip_limit()
-        if self.cycles.ticks % TORQUE_LOOK_TICKS == 0 and not self.measured.misses:
+        often = REST_LOOK_TICKS if self.conductor.job is None else TORQUE_LOOK_TICKS
+        if self.cycles.ticks % often == 0 and not self.measured.misses:
             self.between()
             if self._may_go_on(servos):
                 self._seen(servos.held())
+        elif self.link.servos is servos and not self.measured.misses:
+            self.watch.inspect(servos)
 
     def _may_go_on(self, servos: Servos) -> bool:
         """False once a stop or a lost port came in between."""
         return not self.latch.stopped and self.link.servos is servos
 
     def _seen(self, held: Mapping[int, Any]) -> None:
+        servos = self.link.servos
+        off = [id for id, servo in held.items() if not servo.torque]
+        if off and servos is not None and self.conductor.pinned and not self.latch.stopped:
+            self.between()
+            if self._may_go_on(servos) and self.watch.torque_lost(off, servos):
+                return
         if len(held) == len(SERVO_IDS):
             self.conductor.torque_seen(sum(servo.torque for servo in held.values()))
 
@@ -224,24 +246,33 @@ class Core:
 
     def _silent(self) -> None:
         """Ten cycles without a full reading: rest if moving, then look for the servos anew."""
+        self._lost = self.watch.silence(self.measured)
+        sentence = self._lost[0].sentence
         if self.conductor.moving:
             self._pending = "bus_lost"
-            self.conductor.brake(cancelled(Code.BUS_LOST, silent_words(self.measured.silent)))
+            self.conductor.brake(cancelled(Code.BUS_LOST, sentence))
             job = self.conductor.job
             if job is not None and job.stream is not None and not job.stream.finished:
                 return  # the goals still come to rest; whether the arm does, nobody can read
-        self._port_lost(silent_words(self.measured.silent))
+        self._bus_lost(*self._lost)
 
     def _port_lost(self, sentence: str) -> None:
-        """The bus is gone. After a loss in motion the arm is stopped when it comes back."""
+        self._bus_lost(Trouble("disconnected", sentence))
+
+    def _bus_lost(self, why: Trouble, answering: tuple[int, ...] = ()) -> None:
+        """The bus is gone, or servos on it; a loss in motion stops the arm. Others are read on."""
         if self.conductor.moving or self._pending == "bus_lost":
             self.latch.set("bus_lost", "core")
             self.latch.save(self.clock.monotonic())
         self._pending = ""
         self.lane.forget()
-        self.conductor.halt(cancelled(Code.BUS_LOST, f"{sentence} The motion was given up."))
+        sentence = f"{why.sentence} The motion was given up."
+        self.conductor.halt(cancelled(Code.BUS_LOST, sentence))
         self.measured.forget()
-        self.link.lose(sentence)
+        if answering:
+            self.link.doubt(why, answering)
+        else:
+            self.link.lose(why.sentence)
 
     # --- stop and clear
 
@@ -324,7 +355,7 @@ class Core:
         if not self._pending or self.conductor.job is not None:
             return
         if self._pending == "bus_lost":
-            self._port_lost(silent_words(self.measured.silent))
+            self._bus_lost(*self._lost)
             return
         self._pending = ""
         if not self.latch.stopped:
@@ -339,7 +370,8 @@ class Core:
             self.note(f"no daemon for {self.settings.orphan_s:g} s: parks and leaves")
             self.leaving.begin("park", now_s)
         if self.publish is not None and now_s >= self._push_s:
-            self._push_s = max(self._push_s + self.settings.push_s, now_s)
+            often_s = self.settings.push_s * (REST_PUSH if self.conductor.job is None else 1.0)
+            self._push_s = max(self._push_s + often_s, now_s)
             self.publish(self)
 
     # --- requests

@@ -12,30 +12,19 @@ from math import isfinite
 from typing import Any, NamedTuple, Protocol
 
 from armlabd.arm.joints import JOINT_NAMES, Pose
-from armlabd.arm.kinematics import Reach, forward
-from armlabd.arm.limits import Box, Limits
+from armlabd.arm.limits import Limits
+from armlabd.motion.fence import EDGE, KEEP, Depth, violation
 from armlabd.verdict import Code
 
 OUTSIDE_SPEED_DPS = 10.0  # while outside a limit; design: a limp arm comes back gently
 OUTSIDE_GRIP_PPS = 30.0
 START_TOLERANCE_DEG = 3.0  # program start against measured pose: sag (1 deg) and backlash (1 deg)
 START_TOLERANCE_PERCENT = 6.0  # the jaw's percent is 1.1 degrees and squeezed jaws give way
-EDGE = 1e-6  # relative, for rounding of figures computed to stand on a limit
-KEEP = 1e-9  # a depth may stay; below this it is rounding
-SLACK_DEG, SLACK_M = 0.5, 0.002  # an arm resting this little outside by sag is not slowed down
+# An arm that rests this little outside is not slowed down: what was measured has sagged already,
+# and sags once more in the books (`fence`).
+SLACK_DEG, SLACK_M = 0.5, 0.006
 NOISE_DEG, NOISE_M = 0.2, 0.001  # two readings of a limp arm differ by two steps
-SLICE = 12  # points per slice: at about 40 us each, half a millisecond
-SHOULDER = (0.0388353, 0.0, 0.1166)  # where `Limits.reach_m` is measured from
-
-
-class Depth(NamedTuple):
-    """One violation: `depth` is how far beyond the limit, in `unit` (deg, m or percent)."""
-
-    name: str  # such as "travel:elbow_flex", "floor:tool", "box:the base:wrist"
-    depth: float
-    value: float
-    allowed: float
-    unit: str
+SLICE = 12  # points per slice: at 20 to 80 us each, well under a millisecond
 
 
 class Fault(NamedTuple):
@@ -68,88 +57,6 @@ class ProgramLike(Protocol):
     @property
     def dt_s(self) -> float:
         """Seconds between two set-points."""
-
-
-# --- where a pose is outside -----------------------------------------------------------------
-
-
-def violation(pose: Pose, limits: Limits) -> tuple[Depth, ...]:
-    """Every limit on position that `pose` breaks, with depths; empty when inside."""
-    found: list[Depth] = []
-    for index in range(5):
-        low, high = limits.travel_deg[index]
-        value = pose[index]
-        if not low - EDGE <= value <= high + EDGE:
-            found.append(_beyond(f"travel:{JOINT_NAMES[index]}", value, low, high, "deg"))
-    low, high = limits.grip_percent
-    if not low - EDGE <= pose[5] <= high + EDGE:
-        found.append(_beyond("travel:gripper", pose[5], low, high, "percent"))
-    reach = forward(pose)
-    _below_floor(found, reach, limits)
-    _beyond_reach(found, reach, limits)
-    _in_boxes(found, reach, limits.boxes())
-    return tuple(found)
-
-
-def _beyond(name: str, value: float, low: float, high: float, unit: str) -> Depth:
-    end = low if value < low else high
-    return Depth(name, abs(value - end), value, end, unit)
-
-
-def _below_floor(found: list[Depth], reach: Reach, limits: Limits) -> None:
-    floor, tip_floor = limits.floor_m - KEEP, limits.tip_floor_m - KEEP
-    for name, z, lowest in (
-        ("floor:tool", reach.tool[2], floor),
-        ("floor:wrist", reach.wrist[2], floor),
-        ("floor:elbow", reach.elbow[2], floor),
-        ("floor:fixed jaw", reach.fixed_tip[2], tip_floor),
-        ("floor:moving jaw", reach.moving_tip[2], tip_floor),
-    ):
-        if z < lowest:
-            found.append(Depth(name, lowest - z, z, lowest, "m"))
-
-
-def _beyond_reach(found: list[Depth], reach: Reach, limits: Limits) -> None:
-    x, y, z = reach.tool
-    square = (x - SHOULDER[0]) ** 2 + y * y + (z - SHOULDER[2]) ** 2
-    if square > limits.reach_m**2 * (1.0 + EDGE):
-        far = square**0.5
-        found.append(Depth("reach:tool", far - limits.reach_m, far, limits.reach_m, "m"))
-
-
-def _in_boxes(found: list[Depth], reach: Reach, boxes: Sequence[Box]) -> None:
-    points = _checked_points(reach)
-    for box in boxes:
-        (x0, x1), (y0, y1), (z0, z1) = box.x, box.y, box.z
-        worst: dict[str, float] = {}
-        for part, (x, y, z) in points:
-            if x0 <= x <= x1 and y0 <= y <= y1 and z0 <= z <= z1:
-                depth = min(x - x0, x1 - x, y - y0, y1 - y, z - z0, z1 - z)
-                worst[part] = max(worst.get(part, 0.0), depth)
-        for part, depth in worst.items():
-            found.append(Depth(f"box:{box.name}:{part}", depth, depth, 0.0, "m"))
-
-
-_SHARES = (0.2, 0.4, 0.6, 0.8)  # of a link: a point every 2 to 3 cm
-
-
-def _checked_points(reach: Reach) -> list[tuple[str, tuple[float, float, float]]]:
-    """The named points, and points along forearm, hand and moving jaw, so none slips through."""
-    points = [
-        ("tool", reach.tool),
-        ("fixed jaw", reach.fixed_tip),
-        ("moving jaw", reach.moving_tip),
-        ("wrist", reach.wrist),
-        ("elbow", reach.elbow),
-    ]
-    for part, (ax, ay, az), (bx, by, bz) in (
-        ("forearm", reach.elbow, reach.wrist),
-        ("hand", reach.wrist, reach.fixed_tip),
-        ("moving jaw", reach.hinge, reach.moving_tip),
-    ):
-        dx, dy, dz = bx - ax, by - ay, bz - az
-        points += [(part, (ax + s * dx, ay + s * dy, az + s * dz)) for s in _SHARES]
-    return points
 
 
 # --- whole programs --------------------------------------------------------------------------
@@ -228,6 +135,8 @@ def _has_sunk(fault: Fault) -> Fault:
 
 
 def _check_numbers(number: int, pose: Pose) -> Fault | None:
+    if isfinite(sum(pose)):
+        return None
     for name, value in zip(JOINT_NAMES, pose, strict=True):
         if not isfinite(value):
             sentence = f"Set-point {number} has no number for {name}. Send six finite numbers."

@@ -14,14 +14,9 @@ from typing import NamedTuple
 
 from armlabd.arm.joints import Pose
 from armlabd.arm.limits import Limits
-from armlabd.arm.path import Program
-from armlabd.motion.guard import (
-    KEEP,
-    OUTSIDE_SPEED_DPS,
-    Depth,
-    check_in_slices,
-    violation,
-)
+from armlabd.arm.program import Program
+from armlabd.motion.fence import KEEP, Depth, violation
+from armlabd.motion.guard import OUTSIDE_SPEED_DPS, check_in_slices
 from armlabd.motion.legs import build_legs
 
 MARCH_DEG = 0.5  # stride of the search

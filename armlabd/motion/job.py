@@ -7,7 +7,8 @@ from typing import Any
 
 from armlabd.arm.joints import Pose
 from armlabd.arm.limits import Limits
-from armlabd.motion.guard import Fault, check_in_slices, violation
+from armlabd.motion.fence import violation
+from armlabd.motion.guard import Fault, check_in_slices
 from armlabd.motion.inside import find_way
 from armlabd.motion.legs import build_legs
 from armlabd.motion.messages import MotionResult

@@ -29,6 +29,8 @@ CAUSES: dict[str, str] = {
     "button": "The stop button is pressed, or its line is broken or not read.",
     "lease_lost": "The daemon fell silent while it moved the arm or had a run under way.",
     "bus_lost": "The servos stopped answering while the arm moved.",
+    "brown_out": "A servo's supply broke down for a moment while the arm moved.",
+    "encoder": "A joint's position jumped further than the joint can move.",
     "core_lost": "The motion core fell silent and was ended.",
     "core_crashed": "The motion core ended without a goodbye.",
     "power_lost_in_motion": "The power went while the arm moved.",

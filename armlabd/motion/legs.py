@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from itertools import pairwise
-from math import ceil, sqrt
+from math import cbrt, ceil, sqrt
 
 from armlabd.arm.joints import Pose
 from armlabd.arm.limits import Limits
+from armlabd.arm.profile import JERK_DPS3, JERK_PPS3
 
-# The smoothest curve between two points at rest (fifth order): its highest speed and acceleration
-# as multiples of distance over time and distance over time squared.
+# The smoothest curve between two points at rest (fifth order): its highest speed, acceleration
+# and jerk as multiples of distance over time, time squared and time cubed.
 TOP_SPEED = 1.875
 TOP_ACCELERATION = 5.7735
+TOP_JERK = 60.0
 SLICE = 100  # points per slice, about 0.4 ms
 
 
@@ -36,6 +38,8 @@ def leg_count(start: Pose, goal: Pose, speed_dps: float, limits: Limits, dt_s: f
         TOP_SPEED * grip / (limits.grip_speed_pps * rate),
         sqrt(TOP_ACCELERATION * turn / limits.acceleration_dps2),
         sqrt(TOP_ACCELERATION * grip / limits.grip_acceleration_pps2),
+        cbrt(TOP_JERK * turn / JERK_DPS3),
+        cbrt(TOP_JERK * grip / JERK_PPS3),
     )
     return max(1, ceil(time_s / dt_s))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from armlabd.arm.calibration import Calibration
 from armlabd.arm.joints import SERVO_IDS, Pose
 from armlabd.bus.registers import Feedback
+from armlabd.motion.jumps import Jumps
+from armlabd.motion.servos import Found, Sight
 
 FOREVER_S = 1e9
 
@@ -15,30 +17,61 @@ class Measured:
     def __init__(self) -> None:
         self.pose: Pose | None = None
         self.counts: tuple[int, ...] = ()
-        self.feedback: dict[int, Feedback] = {}
         self.at_s = -FOREVER_S
         self.misses = 0  # cycles in a row without a full reading
-        self.silent: tuple[int, ...] = ()  # the servos that were missing in the last of them
+        self.gaps: dict[int, int] = {}  # in those cycles, by servo: no answer
+        self.partial: dict[int, Feedback] = {}  # who answered in the last incomplete reading
+        self.jumps = Jumps()
+        self._feedback: dict[int, Feedback] | Sight = {}
+        self._calibration: Calibration | None = None  # which `pose` was made with
+
+    @property
+    def feedback(self) -> dict[int, Feedback]:
+        """Everything the servos said, by id; taken apart when somebody wants it."""
+        if isinstance(self._feedback, Sight):
+            self._feedback = self._feedback.feedback()
+        return self._feedback
 
     def take(
-        self, found: dict[int, tuple[Feedback, float]], calibration: Calibration | None
+        self, found: Sight | Found, calibration: Calibration | None, limp: bool = False
     ) -> bool:
-        """Take over a cycle's answers; False, and counted, unless all six are there."""
-        if len(found) < len(SERVO_IDS):
-            self.misses += 1
-            self.silent = tuple(id for id in SERVO_IDS if id not in found)
+        """Take over a cycle's answers; False, and counted, unless all six are there.
+
+        False as well, and counted by `jumps`, when a joint cannot be where it says.
+        """
+        feedback: dict[int, Feedback] | Sight
+        if isinstance(found, Sight):
+            feedback, at_s, counts = found, found.at_s, found.counts
+        elif len(found) < len(SERVO_IDS):
+            self._miss(found)
             return False
-        self.misses, self.silent = 0, ()
-        self.feedback = {id: feedback for id, (feedback, _) in found.items()}
-        self.counts = tuple(found[id][0].position for id in SERVO_IDS)
-        self.at_s = min(at_s for _, at_s in found.values())
-        self.pose = None if calibration is None else calibration.from_raw(self.counts)
+        else:
+            feedback = {id: feedback for id, (feedback, _) in found.items()}
+            counts = tuple(found[id][0].position for id in SERVO_IDS)
+            at_s = min(at_s for _, at_s in found.values())
+        if self.misses:
+            self.misses, self.gaps = 0, {}
+        if not self.jumps.believes(counts, at_s, limp):
+            return False
+        self._feedback, self.at_s = feedback, at_s
+        if counts != self.counts or calibration is not self._calibration:
+            self.pose = None if calibration is None else calibration.from_raw(counts)
+            self.counts, self._calibration = counts, calibration
         return True
+
+    def _miss(self, found: Found) -> None:
+        self.misses += 1
+        self.partial = {id: feedback for id, (feedback, _) in found.items()}
+        for id in SERVO_IDS:
+            if id not in found:
+                self.gaps[id] = self.gaps.get(id, 0) + 1
 
     def forget(self) -> None:
         """The port was closed: nothing is known any more."""
-        self.pose, self.counts, self.feedback = None, (), {}
-        self.at_s, self.misses = -FOREVER_S, 0
+        self.pose, self.counts, self._feedback = None, (), {}
+        self._calibration = None
+        self.at_s, self.misses, self.gaps = -FOREVER_S, 0, {}
+        self.jumps.forget()
 
     def age_s(self, now_s: float) -> float:
         """Seconds since the servos were asked."""

@@ -2,7 +2,8 @@
 
 A request is `{"id": n, "do": WORD, ...}`; its answer `{"id": n, "answer": {...}}` comes when it is
 known (a move answers when the arm has arrived). Every `push_s` the core pushes
-`{"state": {...}}`, and at a lower rate `{"servos": {...}}`. A stop is never queued behind anything.
+`{"state": {...}}` with what has changed, twice a second all of it with `{"details": {...}}` before
+it. A stop is never queued behind anything.
 
 | do | with | answer |
 |---|---|---|
@@ -30,9 +31,18 @@ MAX_POINTS = 12_000  # two minutes at 100 Hz; taking in more would hold up a sto
 MAX_LINE = 800_000  # bytes; such a program packed is 768 kB
 
 
+_to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
 def encode(message: Mapping[str, Any]) -> bytes:
     """One message as one line."""
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    return _to_json(message).encode() + b"\n"
+
+
+def encode_change(state: Mapping[str, Any], before: Mapping[str, Any]) -> bytes:
+    """A push of what differs from the state pushed before, as one line; nobody keeps less."""
+    changed = {name: value for name, value in state.items() if before.get(name, _to_json) != value}
+    return _to_json({"state": changed}).encode() + b"\n"
 
 
 class LineReader:

@@ -15,6 +15,7 @@ from armlabd.arm.joints import SERVO_IDS
 from armlabd.bus.errors import PortError, PortKind, PortLost
 from armlabd.bus.port import PortProblem, SerialPort, Transport, find_port
 from armlabd.clock import Clock, SystemClock
+from armlabd.motion.adapter import load_seen
 from armlabd.motion.latch import FILE, Cause, boot_id, read_cause, wall_time, write_cause
 from armlabd.motion.messages import StopResult
 from armlabd.motion.servos import Servos
@@ -115,7 +116,7 @@ def main(argv: list[str] | None = None) -> None:
     clock, baud = SystemClock(), int(given["--baud"])
 
     def open_port() -> Transport:
-        found = find_port(given["--port"])
+        found = find_port(given["--port"], seen=load_seen(given["--state"]))
         if isinstance(found, PortProblem):
             raise PortError(found.kind, found.sentence)
         return SerialPort(found, baud, clock)

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from armlabd.arm.joints import Pose
-from armlabd.motion.health import STATES, too_hot
+from armlabd.motion.guard import START_TOLERANCE_DEG
+from armlabd.motion.health import STATES, code_of
 from armlabd.motion.job import Job, Reply, cancelled, check_given, plan_inside, plan_route
 from armlabd.motion.messages import MAX_POINTS, MotionResult
 from armlabd.motion.settings import is_number
@@ -127,10 +128,8 @@ class Requests:
         if core.latch.stopped:
             return cancelled(Code.STOPPED, STOPPED)
         if not core.link.ready:
-            code = Code.NO_ARM
-            if core.link.state in ("not_calibrated", "calibration_differs"):
-                code = Code.NOT_CALIBRATED
-            return cancelled(code, f"{core.link.detail} {STATES[core.link.state]}".strip())
+            sentence = f"{core.link.detail} {STATES[core.link.state]}".strip()
+            return cancelled(code_of(core.link.state), sentence)
         if not own and core.leaving.policy:
             return cancelled(Code.LEASE_LOST, LEAVING)
         if not own and not core.lease.alive(now_s):
@@ -139,8 +138,8 @@ class Requests:
             return cancelled(Code.BUSY, "The arm is moving already. Wait for it, or cancel it.")
         if core.measured.pose is None or core.measured.age_s(now_s) > STALE_S:
             return cancelled(Code.OLD_STATE, "The last reading is older than 50 ms. Try again.")
-        hot = too_hot(core.measured.feedback)
-        return cancelled(Code.NO_ARM, hot) if hot else None
+        trouble = core.watch.look()
+        return None if trouble is None else cancelled(code_of(trouble.state), trouble.sentence)
 
     def _job(self, word: str, request: Mapping[str, Any], reply: Reply) -> Job | MotionResult:
         core = self._core
@@ -151,6 +150,7 @@ class Requests:
             return self.park(reply, run)
         settings, limits = core.settings, core.link.limits
         if word == "come_inside":
+            start = self._start()
             home = Pose(*settings.home_pose, start.grip)
             planning = plan_inside(start, limits, home, settings.period_s)
             return Job(word, planning, reply, run=run)
@@ -166,11 +166,22 @@ class Requests:
         planning = check_given(points, settings.period_s, limits, start)
         return Job(word, planning, reply, contact=contact, torque_percent=torque, run=run)
 
+    def _start(self) -> Pose:
+        """Where a move of the core's own begins: at the last goal, so that no sag is walked down.
+
+        An arm that is not there (limp, pushed aside, blocked) begins where it is.
+        """
+        pose, goal = self._core.measured.pose, self._core.conductor.goal
+        assert pose is not None
+        if goal is None:
+            return pose
+        apart = max(abs(a - b) for a, b in zip(pose[:5], goal[:5], strict=True))
+        return goal if apart <= START_TOLERANCE_DEG else pose
+
     def park(self, reply: Reply, run: str | None = None, own: bool = False) -> Job:
         """The move to the resting pose; the torque goes off at its end."""
         core = self._core
-        settings, start = core.settings, core.measured.pose
-        assert start is not None
+        settings, start = core.settings, self._start()
         planning = plan_route(
             start,
             Pose(*settings.park_pose, start.grip),

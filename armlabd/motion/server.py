@@ -16,13 +16,12 @@ from _socket import AF_UNIX, SOCK_STREAM, socket  # `socket` on top of it costs 
 from collections.abc import Callable
 from typing import Any
 
-from armlabd.bus.errors import PortError
-from armlabd.bus.port import PortProblem, SerialPort, Transport, find_port
 from armlabd.clock import Clock, SystemClock
+from armlabd.motion.adapter import Adapter
 from armlabd.motion.core import Core
 from armlabd.motion.disk import ThreadDisk
 from armlabd.motion.latch import boot_id
-from armlabd.motion.messages import LineReader, encode
+from armlabd.motion.messages import LineReader, encode, encode_change
 from armlabd.motion.settings import CoreSettings, SettingsError
 from armlabd.motion.state import quick_state, slow_state
 
@@ -33,6 +32,8 @@ MOST_PENDING = 1_000_000  # bytes a peer may leave unread
 SKIP_PUSH = 65_536  # with more than this unread a push is left out
 SLOW_PUSHES = 25  # a slow part with every 25th push: twice a second
 COLLECT_TICKS = 6000  # once a minute
+LISTEN_LOOKS = 16  # one look in so many that does not wait is for new peers too
+_NONE: list[int] = []
 
 
 class Peer:
@@ -44,10 +45,6 @@ class Peer:
         self.out = bytearray()
         self.closed = False
         sock.setblocking(False)
-
-    def fileno(self) -> int:
-        """For select."""
-        return self.sock.fileno()
 
     def send(self, line: bytes) -> None:
         """Queue a line and send what goes at once."""
@@ -90,8 +87,12 @@ class Server:
         self.clock = clock
         self.path = os.path.join(core.settings.state_dir, SOCKET)
         self.peers: dict[int, Peer] = {}
-        self._pushes = 0
+        self._pushes = self._looks = 0
+        self._told: dict[str, Any] = {}  # the state that every peer has
+        self._unsent: list[int] = []  # peers that have left something unread
         self._listener = _listen(self.path)
+        self._numbers = [self._listener.fileno()]  # for select: the listener, then the peers
+        self._poller = select.poll()  # for a look without waiting: the peers alone
         core.publish = self._publish
         core.between = lambda: self.poll(0.0)
         core.wanted = self._wanted
@@ -111,28 +112,36 @@ class Server:
 
     def poll(self, wait_s: float) -> None:
         """Wait for requests at most `wait_s`; carry out those that came, stops first."""
-        unsent = [peer for peer in self.peers.values() if peer.out]
-        readers: list[Any] = [self._listener, *self.peers.values()]
-        readable, writable, _ = select.select(readers, unsent, [], wait_s)
-        if not readable and not writable:
-            return
+        if wait_s <= 0.0 and not self._unsent and self._looks % LISTEN_LOOKS:
+            readable = [number for number, _ in self._poller.poll(0)]
+            writable: list[int] = self._unsent
+        else:
+            # Not `poll`, which knows whole milliseconds only.
+            readable, writable, _ = select.select(self._numbers, self._unsent, _NONE, wait_s)
+        self._looks += 1
+        if readable or writable:
+            self._serve(readable, writable)
+
+    def _serve(self, readable: list[int], writable: list[int]) -> None:
         received_s = self.clock.monotonic()
-        for peer in writable:
-            peer.flush()
+        for number in writable:
+            self.peers[number].flush()
         came: list[tuple[Peer, dict[str, Any]]] = []
-        for source in readable:
-            if isinstance(source, Peer):
-                came += [(source, message) for message in source.receive()]
-            else:
+        for number in readable:
+            peer = self.peers.get(number)
+            if peer is None:
                 self._accept()
-        came.sort(key=lambda item: item[1].get("do") != "stop")
+            else:
+                came += [(peer, message) for message in peer.receive()]
+        if len(came) > 1:
+            came.sort(key=lambda item: item[1].get("do") != "stop")
         for peer, message in came:
             self.core.handle(message, self._reply_to(peer, message), peer, received_s)
         self._sweep()
 
     def _wanted(self) -> bool:
         """True when a peer has said something that is not yet read."""
-        return bool(self.peers) and bool(select.select(list(self.peers), [], [], 0.0)[0])
+        return bool(self._poller.poll(0))
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -142,26 +151,40 @@ class Server:
                 sock.close()
             else:
                 peer = Peer(sock)
-                self.peers[peer.fileno()] = peer
-                self._pushes = 0  # the details come with its first push
+                self.peers[number] = peer
+                self._numbers.append(number)
+                self._poller.register(number, select.POLLIN)
+                self._pushes, self._told = 0, {}  # everything comes with its first push
 
     def _sweep(self) -> None:
+        """Part from those that have hung up; remember who has left something unread."""
         for number, peer in list(self.peers.items()):
             if peer.closed:
                 del self.peers[number]
+                self._numbers.remove(number)
+                self._poller.unregister(number)
                 peer.sock.close()
                 self.core.lease.gone(peer)
+        self._unsent = [number for number, peer in self.peers.items() if peer.out]
 
     def _publish(self, core: Core) -> None:
+        """What has changed to everybody; twice a second everything."""
         if not self.peers:
             return
-        line = encode({"state": quick_state(core)})
+        state = quick_state(core)
         if self._pushes % SLOW_PUSHES == 0:
-            line = encode({"details": slow_state(core)}) + line
+            line = encode({"details": slow_state(core)}) + encode({"state": state})
+        else:
+            line = encode_change(state, self._told)
+        self._told = state
         self._pushes += 1
         for peer in self.peers.values():
             if len(peer.out) < SKIP_PUSH:
                 peer.send(line)
+            else:
+                self._told = {}  # it has missed something
+            if peer.out or peer.closed:
+                self._unsent = [number for number, one in self.peers.items() if one.out]
 
     def _reply_to(self, peer: Peer, message: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
         """Where an answer goes. Whoever is told of a stop or a clear finds it in the state too."""
@@ -205,18 +228,6 @@ def _listen(path: str) -> socket:
     return listener
 
 
-def opener(settings: CoreSettings, clock: Clock) -> Callable[[], Transport]:
-    """Opens the configured port; PortError when that cannot be done."""
-
-    def open_port() -> Transport:
-        found = find_port(settings.port)
-        if isinstance(found, PortProblem):
-            raise PortError(found.kind, found.sentence)
-        return SerialPort(found, settings.baud, clock)
-
-    return open_port
-
-
 def real_time() -> str:
     """Ask for real-time scheduling and locked memory; says in words what was granted."""
     said = []
@@ -230,20 +241,25 @@ def real_time() -> str:
 
 
 def _lock_memory() -> bool:
-    import ctypes
-
     # MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT: what is used stays, what is reserved costs nothing
-    with contextlib.suppress(OSError, AttributeError):
-        return bool(ctypes.CDLL(None).mlockall(1 | 2 | 4) == 0)
-    return False
+    return _libc("mlockall", 1 | 2 | 4) == 0
 
 
 def _hand_back_memory() -> None:
     """What starting up has used and freed goes back to the system, before memory is locked."""
-    import ctypes
+    _libc("malloc_trim", 0)
 
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
+
+def _libc(name: str, number: int) -> int | None:
+    """Call a function of the C library with one whole number; None where that cannot be done."""
+    try:
+        import _ctypes  # `ctypes` on top of it costs 0.25 MB
+
+        place = _ctypes.dlsym(_ctypes.dlopen("", 0), name)
+        result: int = _ctypes.call_function(place, (number,))
+    except (ImportError, OSError, AttributeError):
+        return None
+    return result
 
 
 def say(text: str) -> None:
@@ -264,9 +280,9 @@ def main(argv: list[str] | None = None) -> None:
     clock = SystemClock()
     disk = ThreadDisk()
     try:
-        core = Core(
-            settings, clock, opener(settings, clock), disk, boot=boot_id(), pid=os.getpid(), say=say
-        )
+        adapter = Adapter(settings.state_dir, settings.port, settings.baud, clock, disk)
+        core = Core(settings, clock, adapter.open, disk, boot=boot_id(), pid=os.getpid(), say=say)
+        core.link.on_ready = adapter.confirm
         server = Server(core, clock)
     except (OSError, SettingsError) as error:
         say(f"cannot start: {error}")

@@ -6,13 +6,16 @@ attempts (no retry) are for the 10 ms cycle; the patient ones are for bring-up a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from armlabd.arm.joints import DEGREES_PER_STEP, JOINT_NAMES, SERVO_IDS
 from armlabd.bus.counters import Counters
 from armlabd.bus.errors import NoAnswer
-from armlabd.bus.master import Master
+from armlabd.bus.fixed import FixedRead
+from armlabd.bus.frames import HEADER, sync_write
+from armlabd.bus.master import Master, Reading
 from armlabd.bus.port import Transport
 from armlabd.bus.registers import (
     BLOCK_ADDRESS,
@@ -40,11 +43,35 @@ TIMING = Timing(patient_slack_s=0.008, drain_s=0.008, probe_s=0.005)
 FULL_ACCELERATION = 254  # the program is smooth already
 
 
+BLOCK = FixedRead(SERVO_IDS, BLOCK_ADDRESS, BLOCK_BYTES)
+HELD = FixedRead(SERVO_IDS, TORQUE_ADDRESS, 4)
+_POSITIONS = struct.Struct("<" + "5xH14x" * len(SERVO_IDS))  # of the whole regular answer
+_GOALS = struct.Struct("<" + "BH" * len(SERVO_IDS))
+_GOALS_HEAD = sync_write(GOAL_ADDRESS, dict.fromkeys(SERVO_IDS, b"\0\0"))[: -_GOALS.size - 1]
+_GOALS_SUM = sum(_GOALS_HEAD[len(HEADER) :])
+_HIGHEST = 0x8000  # from here on a position has its sign bit set
+
+
 class Held(NamedTuple):
     """What one servo holds in registers 40 and 42."""
 
     torque: bool
     goal: int
+
+
+class Sight(NamedTuple):
+    """A regular block of all six, asked for at `at_s`: positions now, the rest when wanted."""
+
+    counts: tuple[int, ...]
+    at_s: float
+    data: bytes
+
+    def feedback(self) -> dict[int, Feedback]:
+        """Everything the six have said, by id."""
+        return {id: decode_block(part) for id, part in BLOCK.params(self.data).items()}
+
+
+Found = Mapping[int, tuple[Feedback, float]]
 
 
 class Servos:
@@ -74,26 +101,50 @@ class Servos:
 
     def held(self, ids: Sequence[int] = SERVO_IDS, *, retries: int = 0) -> dict[int, Held]:
         """Torque and goal of the servos that answer."""
-        found = self.master.sync_read(ids, TORQUE_ADDRESS, 4, retries=retries)
-        goal = REGISTERS["goal_position"]
-        return {
-            id: Held(reading.data[0] != 0, _signed(reading.data[2:4], goal.sign_bit or 15))
-            for id, reading in found.items()
-        }
+        if retries == 0 and tuple(ids) == SERVO_IDS:
+            whole = self.master.fixed_read(HELD)
+            if isinstance(whole, tuple):
+                return {id: _held(data) for id, data in HELD.params(whole[0]).items()}
+            found = whole
+        else:
+            found = self.master.sync_read(ids, TORQUE_ADDRESS, 4, retries=retries)
+        return {id: _held(reading.data) for id, reading in found.items()}
 
     def feedback(self, *, retries: int = 0) -> dict[int, tuple[Feedback, float]]:
         """Position to current, and when it was asked, of the servos that answer."""
         found = self.master.sync_read(SERVO_IDS, BLOCK_ADDRESS, BLOCK_BYTES, retries=retries)
-        return {id: (decode_block(seen.data), seen.at_s) for id, seen in found.items()}
+        return _found(found)
+
+    def begin_look(self) -> None:
+        """Ask for the next `look`, which then need not wait for the wire."""
+        self.master.begin_fixed(BLOCK)
+
+    def look(self) -> Sight | Found:
+        """`feedback` of one cycle: a `Sight` when the answer was regular, as nearly always."""
+        whole = self.master.fixed_read(BLOCK)
+        if not isinstance(whole, tuple):
+            return _found(whole)
+        data, at_s = whole
+        counts = _POSITIONS.unpack(data)
+        if max(counts) >= _HIGHEST:
+            counts = tuple(_signed_word(count) for count in counts)
+        return Sight(counts, at_s, data)
 
     def write_goals(self, counts: Sequence[int], ids: Sequence[int] = SERVO_IDS) -> None:
         """Goals in joint order, one frame, nobody answers."""
-        self.master.sync_write("goal_position", dict(zip(ids, counts, strict=True)))
+        if ids is SERVO_IDS and len(counts) == len(SERVO_IDS) and _plain(counts):
+            self.master.order(_goals_frame(counts))
+        else:
+            self.master.sync_write("goal_position", dict(zip(ids, counts, strict=True)))
 
     def write_pace(self, steps_per_s: int, acceleration: int) -> None:
         """How fast the servos may follow their goals."""
         self.master.sync_write("acceleration", dict.fromkeys(SERVO_IDS, acceleration))
         self.master.sync_write("goal_velocity", dict.fromkeys(SERVO_IDS, steps_per_s))
+
+    def lock(self) -> None:
+        """Settings cannot be changed for good any more; nobody answers."""
+        self.master.sync_write("lock", dict.fromkeys(SERVO_IDS, 1))
 
     def torque_on(self) -> None:
         """Torque on for all six in one frame; whoever calls has pinned the goals."""
@@ -112,13 +163,32 @@ class Servos:
         self.transport.close()
 
 
-def _signed(data: bytes, sign_bit: int) -> int:
-    raw = int.from_bytes(data, "little")
-    magnitude = raw & ((1 << sign_bit) - 1)
-    return -magnitude if raw >> sign_bit & 1 else magnitude
+def _plain(counts: Sequence[int]) -> bool:
+    """True for goals that a word holds without its sign bit."""
+    return min(counts) >= 0 and max(counts) < _HIGHEST
 
 
-def servo_facts(feedback: dict[int, Feedback]) -> dict[str, dict[str, object]]:
+def _goals_frame(counts: Sequence[int]) -> bytes:
+    """The frame of six goals without a sign: what `sync_write` makes, a hundred times a second."""
+    pan, lift, elbow, wrist, roll, grip = counts
+    goals = _GOALS.pack(1, pan, 2, lift, 3, elbow, 4, wrist, 5, roll, 6, grip)
+    return _GOALS_HEAD + goals + bytes((~(_GOALS_SUM + sum(goals)) & 0xFF,))
+
+
+def _found(readings: Mapping[int, Reading]) -> dict[int, tuple[Feedback, float]]:
+    return {id: (decode_block(seen.data), seen.at_s) for id, seen in readings.items()}
+
+
+def _held(data: bytes) -> Held:
+    return Held(data[0] != 0, _signed_word(data[2] | data[3] << 8))
+
+
+def _signed_word(raw: int) -> int:
+    """Sign and magnitude, as positions and goals have it."""
+    return raw if raw < _HIGHEST else _HIGHEST - raw
+
+
+def servo_facts(feedback: Mapping[int, Feedback]) -> dict[str, dict[str, object]]:
     """What people want to know of each servo, by joint name."""
     return {
         JOINT_NAMES[id - 1]: {

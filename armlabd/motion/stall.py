@@ -11,6 +11,7 @@ FOLLOWING_DEG = 8.0  # at 60 deg/s a healthy servo trails by 2 to 4
 FOLLOWING_PERCENT = 12.0  # the gripper runs at 100 percent per second with a low torque cap
 PUSHING_DEG = 3.0  # this far behind and pushing hard without moving is a stall too
 HIGH_LOAD = 600  # 0.1 % of full power
+HIGH_CURRENT = 250  # of 6.5 mA, 1.6 A; a blocked servo draws 2.7 A
 STANDING = 20  # steps per second, 2 deg/s
 FOR_S = 0.3
 
@@ -39,7 +40,8 @@ class Stall:
                     "stop and clear it: that resets the servo."
                 )
             behind = abs(goal[index] - measured.pose[index])
-            pushing = abs(servo.load) >= HIGH_LOAD and abs(servo.velocity) < STANDING
+            hard = abs(servo.load) >= HIGH_LOAD or abs(servo.current) >= HIGH_CURRENT
+            pushing = hard and abs(servo.velocity) < STANDING
             allowed = FOLLOWING_DEG if index < 5 else FOLLOWING_PERCENT
             if behind <= allowed and not (pushing and behind > PUSHING_DEG):
                 self._since_s.pop(index, None)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from armlabd.arm.joints import Pose
-from armlabd.motion.guard import violation
+from armlabd.motion.fence import violation
 from armlabd.motion.health import STATES
-from armlabd.motion.servos import servo_facts
 
 if TYPE_CHECKING:
     from armlabd.motion.core import Core
@@ -21,7 +20,7 @@ def quick_state(core: Core) -> dict[str, Any]:
     return {
         "connected": link.reading,
         "state": link.state,
-        "next": f"{link.detail} {STATES[link.state]}".strip(),
+        "next": f"{link.detail} {STATES[link.state] or core.watch.warnings}".strip(),
         "stopped": core.latch.stopped,
         "stop": _stop(core),
         "simulated": core.settings.simulated,
@@ -68,8 +67,8 @@ def slow_state(core: Core) -> dict[str, Any]:
     """What a person looks at: pushed twice a second, and merged into the state by the client."""
     pose = core.measured.pose
     return {
-        "servos": servo_facts(core.measured.feedback),
-        "inside": pose is None or not violation(pose, core.link.limits),
+        "servos": core.watch.servos(),
+        "inside": pose is None or not violation(pose, core.link.limits, 0.0),
         "counters": _counters(core),
         "cycle": core.cycles.report(),
         "scheduling": core.scheduling,
@@ -87,5 +86,14 @@ def _counters(core: Core) -> dict[str, Any]:
         "transactions": bus.transactions,
         "retries": bus.retries,
         "misses": {str(cause): count for cause, count in bus.causes.items()},
+        "noise_bytes": bus.noise_bytes,
+        "stray_frames": bus.stray_frames,
+        "discarded_bytes": bus.discarded_bytes,
+        "drains": bus.drains,
+        "echoes": bus.echoes,
+        "foreign": bus.foreign,
+        "jumps": core.measured.jumps.count,
+        "supply_rest_v": core.watch.supply.rest_v,
+        "supply_lowest_v": core.watch.supply.lowest_v,
         **core.link.report(),
     }

@@ -14,13 +14,16 @@ LEVELS = 32  # advances tried per braking cycle, from none to that of the cycle 
 
 
 class Stream:
-    """`points` with the first already taken by the arm; `bends` limits the change of step."""
+    """`points` with the first already taken by the arm; `bends` limits the change of step.
 
-    def __init__(self, points: Sequence[Pose], bends: tuple[float, ...]) -> None:
+    `pace` is the share of the program's speed at which it is played, above 0 to 1.
+    """
+
+    def __init__(self, points: Sequence[Pose], bends: tuple[float, ...], pace: float = 1.0) -> None:
         self._points = points
         self._bends = bends
         self._place = 0.0
-        self._advance = 1.0
+        self._advance = pace
         self._now = self._before = points[0]
         self.braking = False
 

@@ -13,6 +13,8 @@ from armlabd.sim import calibration as cal
 from armlabd.sim import memory as at
 from armlabd.sim.bus import VirtualBus
 from armlabd.sim.faults import BusFaults
+from armlabd.sim.geometry import Vec
+from armlabd.sim.hand import PersonsHand
 from armlabd.sim.hidden import HiddenErrors
 from armlabd.sim.motor import Load
 from armlabd.sim.servo import VirtualServo
@@ -21,6 +23,7 @@ DT_S: Final = 0.002
 ENDSTOP_DEG: Final = 2.0  # how far the mechanics go beyond the calibrated range
 JAW_STOP_DEG: Final = 0.1
 SUPPLY_DECIVOLTS: Final = 120
+SAG_SPEED: Final = 100.0  # steps/s of the fastest joint at which the whole sag shows
 CABLE_OHM: Final = 0.08
 LINGER_S: Final = 0.5  # a block let go falls after the arm has come to rest
 CURRENT_A: Final = 0.0065  # ampere per unit of register 69
@@ -110,12 +113,15 @@ class VirtualArm:
         self.sag = sag
         self.hidden = hidden if hidden is not None else HiddenErrors()
         self.supply_decivolts = SUPPLY_DECIVOLTS
+        self.sag_decivolts = 0  # a fault: what a weak supply loses while the arm moves
         start = (*start_deg, cal.jaw_degrees(start_percent))
         self.servos = tuple(_servo(joint, angle) for joint, angle in enumerate(start))
         self.bus = VirtualBus(self.servos, faults=faults, before=self.advance)
         self._ends = tuple(_ends(joint) for joint in range(len(self.servos)))
         self._loads = tuple(Load() for _ in self.servos)
         self.jammed: dict[int, float] = {}  # joint 0..5 -> encoder place it is stuck at
+        self._in_hand: dict[int, float] = {}  # limp joints that a person holds, and where
+        self._person = PersonsHand(self.hidden)
         self._gravity: tuple[float, ...] = (0.0,) * 5
         self._awake_s = LINGER_S  # how long the world is still looked at
         self._set_voltage()
@@ -191,12 +197,18 @@ class VirtualArm:
             jaw = self._loads[cal.GRIPPER]
             # the jaw never jumps open because a block was found a hair too late
             jaw.lowest = max(jaw.lowest, min(wall, self.servos[cal.GRIPPER].motor.position))
+        for joint, place in self._in_hand.items():
+            if not torque[joint]:
+                self._loads[joint].lowest = self._loads[joint].highest = place
         for joint, place in self.jammed.items():
             self._loads[joint].lowest = self._loads[joint].highest = place
 
     def _set_voltage(self) -> None:
         current_a = sum(servo.motor.current for servo in self.servos) * CURRENT_A
         volts = self.supply_decivolts / 10 - current_a * CABLE_OHM
+        if self.sag_decivolts:
+            fastest = max(abs(s.motor.velocity) for s in self.servos)
+            volts -= self.sag_decivolts / 10 * min(1.0, fastest / SAG_SPEED)
         for servo in self.servos:
             servo.voltage = volts
 
@@ -219,6 +231,36 @@ class VirtualArm:
         self.servos[joint].motor.still = False
         self.disturb()
 
+    def brown_out(self, servo_ids: Sequence[int]) -> None:
+        """The supply of some servos breaks down for a moment: they start anew, limp."""
+        for servo in self.servos:
+            if servo.id in servo_ids:
+                servo.power_up()
+        self._set_voltage()
+        self.disturb()
+
+    def break_chain(self, after_id: int | None) -> None:
+        """Pull the cable behind a servo, or plug it in again (None): what is behind has no power.
+
+        The chain runs in the order of the servos, from the base.
+        """
+        ids = [servo.id for servo in self.servos]
+        was = set(self.bus.faults.cut)
+        now = set() if after_id is None else set(ids[ids.index(after_id) + 1 :])
+        self.bus.faults.cut = now
+        self.brown_out(tuple(was ^ now))
+
+    def mend(self) -> None:
+        """End every fault; what a servo has latched or forgotten stays so until it is told."""
+        self.break_chain(None)
+        self.bus.faults.clear()
+        self.bus.chatter.clear()
+        self.jammed.clear()
+        self.sag_decivolts = 0
+        for servo in self.servos:
+            servo.cure()
+        self.set_supply(SUPPLY_DECIVOLTS)
+
     def power_cycle(self) -> None:
         """Take the power away and give it back: all limp, EEPROM as it was saved."""
         self.bus.silence()
@@ -227,15 +269,43 @@ class VirtualArm:
         self._set_voltage()
         self.disturb()
 
-    def put(self, joints_deg: Sequence[float], gripper_percent: float | None = None) -> None:
-        """Put the arm, limp, in a pose, as a hand would."""
+    def put(
+        self,
+        joints_deg: Sequence[float],
+        gripper_percent: float | None = None,
+        *,
+        held: bool = False,
+    ) -> None:
+        """Put the arm, limp, in a pose, as a hand would; `held`: the hand stays until `let_go`.
+
+        Angles are what the servos show. A joint that is switched on is no longer held.
+        """
         angles = list(joints_deg)
         if gripper_percent is not None:
             angles.append(cal.jaw_degrees(gripper_percent))
+        self.let_go()
         for joint, angle in enumerate(angles):
             servo = self.servos[joint]
             servo.write(at.TORQUE_ENABLE, b"\x00")
-            servo.motor.place(cal.encoder_from_degrees(joint, angle))
+            lowest, highest = self._ends[joint]
+            place = min(max(cal.encoder_from_degrees(joint, angle), lowest), highest)
+            servo.motor.place(place)
+            if held:
+                self._in_hand[joint] = place
+        self.disturb()
+
+    def touch(self, point: Vec, slope: str = "steep", roll_deg: float = 0.0) -> None:
+        """Put the true tip of the fixed jaw on a point (m), jaws shut, and hold it there.
+
+        Raises OutOfReach.
+        """
+        posture = self._person.on(point, slope, roll_deg)
+        self.put(posture.shown, 0.0, held=True)
+        self.hidden.placed(posture.true)
+
+    def let_go(self) -> None:
+        """The hand leaves: the limp arm sinks."""
+        self._in_hand.clear()
         self.disturb()
 
     def state(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from math import ceil
 from typing import Final, NamedTuple
 
 from armlabd.bus.frames import BROADCAST_ID, HEADER, Instruction, checksum
+from armlabd.sim.chatter import Burst, Chatter
 from armlabd.sim.faults import BusFaults
 from armlabd.sim.servo import VirtualServo
 from armlabd.sim.stamps import StampRing, goal_in, kind_of
@@ -47,6 +48,7 @@ class VirtualBus:
     ) -> None:
         self.servos = tuple(servos)
         self.faults = faults if faults is not None else BusFaults()
+        self.chatter = Chatter(self.faults.seed)
         self.stamps = StampRing()
         self.collisions = 0
         self.bad_frames = 0
@@ -72,6 +74,8 @@ class VirtualBus:
         data, start_s = self._collide(data, start_s)
         self._buffer += data
         self._heard_s = start_s + len(data) * BYTE_S
+        if self.faults.echo and data:
+            self._deliver(Answer(start_s, self._heard_s, data, self._heard_s))
         while (frame := self._next_frame()) is not None:
             self._act(frame, self._heard_s - len(self._buffer) * BYTE_S)
             if self._buffer:
@@ -81,10 +85,15 @@ class VirtualBus:
 
     def next_due_s(self) -> float | None:
         """When the next bytes reach the master; None when none are on their way."""
-        return self._pending[0].deliver_s if self._pending else None
+        due_s = self._pending[0].deliver_s if self._pending else None
+        talk_s = self.chatter.next_s()
+        return min((at_s for at_s in (due_s, talk_s) if at_s is not None), default=None)
 
     def take_due(self, now_s: float) -> bytes:
         """The bytes that have reached the master by `now_s`."""
+        if not self.chatter.quiet:
+            for burst in self.chatter.due(now_s):
+                self._interrupt(burst)
         due = [a for a in self._pending if a.deliver_s <= now_s]
         if due:
             self._pending = [a for a in self._pending if a.deliver_s > now_s]
@@ -110,7 +119,26 @@ class VirtualBus:
         self._buffer = b""
         return data[lost:], start_s + lost * BYTE_S
 
+    def _interrupt(self, burst: Burst) -> None:
+        """Bytes of somebody else: what they meet is destroyed, and all of it is heard."""
+        self._pending = [
+            answer._replace(data=bytes(byte & burst.data[0] for byte in answer.data))
+            if answer.start_s < burst.end_s and burst.start_s < answer.end_s
+            else answer
+            for answer in self._pending
+        ]
+        self._deliver(Answer(burst.start_s, burst.end_s, burst.data, burst.start_s))
+
+    def _deliver(self, answer: Answer) -> None:
+        self._pending.append(answer)
+        self._pending.sort(key=lambda waiting: waiting.deliver_s)
+
     # --- requests
+
+    @property
+    def listening(self) -> list[VirtualServo]:
+        """The servos that the wire reaches."""
+        return [servo for servo in self.servos if servo.id not in self.faults.cut]
 
     def _next_frame(self) -> tuple[int, int, bytes] | None:
         """Take (id, instruction, parameters) of the next whole request off the buffer."""
@@ -147,25 +175,25 @@ class VirtualBus:
         elif target == BROADCAST_ID:
             self._broadcast(instruction, params, at_s)
         else:
-            found = [s.handle(instruction, params) for s in self.servos if s.id == target]
+            found = [s.handle(instruction, params) for s in self.listening if s.id == target]
             self._send(found, at_s)
 
     def _broadcast(self, instruction: int, params: bytes, at_s: float) -> None:
         """All do it; only a ping is answered, in the order of the ids."""
-        ordered = sorted(self.servos, key=lambda servo: servo.id)
+        ordered = sorted(self.listening, key=lambda servo: servo.id)
         answers = [servo.handle(instruction, params) for servo in ordered]
         if instruction == Instruction.PING:
             self._send(answers, at_s)
 
     def _sync_read(self, params: bytes, at_s: float) -> None:
         """Each servo named answers in the order named; a missing one is passed over."""
-        by_id = {servo.id: servo for servo in self.servos}
+        by_id = {servo.id: servo for servo in self.listening}
         named = [by_id[i] for i in params[2:] if i in by_id]
         self._send([s.handle(Instruction.READ, params[:2]) for s in named], at_s)
 
     def _sync_write(self, params: bytes) -> None:
         for servo_id, data in _parts(params):
-            for servo in self.servos:
+            for servo in self.listening:
                 if servo.id == servo_id:
                     servo.write(params[0], data)
 

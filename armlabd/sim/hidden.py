@@ -7,6 +7,7 @@ link: the registers never show them.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,6 +30,10 @@ class HiddenErrors:
         dice = random.Random(seed)
         zeros = tuple(dice.uniform(-greatest_deg, greatest_deg) for _ in range(JOINTS))
         return cls(zeros, tuple(dice.uniform(*BACKLASH_DEG) for _ in range(JOINTS)))
+
+    def placed(self, links_deg: Sequence[float]) -> None:
+        """A hand has put the links there, within their play."""
+        self._links = list(links_deg)
 
     @property
     def any(self) -> bool:

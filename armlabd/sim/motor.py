@@ -65,6 +65,7 @@ class Motor:
         self.duty = 0.0
         self.current = 0.0
         self.temperature_c = AMBIENT_C
+        self.held_c: float | None = None  # a fault: stays this hot whatever it does
         self.still = False
 
     def place(self, position: float) -> None:
@@ -86,6 +87,9 @@ class Motor:
 
     def warm(self, dt_s: float) -> None:
         """Heat up or cool down, also while nothing moves."""
+        if self.held_c is not None:
+            self.temperature_c = self.held_c
+            return
         goal = AMBIENT_C + HEATING_C * (self.current / STALL_CURRENT) ** 2
         self.temperature_c += (goal - self.temperature_c) * min(1.0, dt_s / HEATING_TIME_S)
 

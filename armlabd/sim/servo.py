@@ -11,6 +11,7 @@ from typing import Final
 
 from armlabd.bus.frames import Instruction, encode
 from armlabd.sim import memory as at
+from armlabd.sim.illness import Illness
 from armlabd.sim.motor import FASTEST, FREE_SPEED, Drive, Load, Motor
 from armlabd.sim.protection import Protection, ProtectionLimits
 
@@ -34,6 +35,7 @@ class VirtualServo:
         self.drive = Drive()
         self.voltage = NOMINAL_VOLTAGE
         self.memory = bytearray(at.SIZE)
+        self.illness = Illness()
         self._waiting: tuple[int, bytes] | None = None
         self.power_up()
 
@@ -45,7 +47,7 @@ class VirtualServo:
     @property
     def error_bits(self) -> int:
         """The fifth byte of its answers."""
-        return self.protection.bits
+        return self.protection.bits | self.illness.bits
 
     @property
     def torque_on(self) -> bool:
@@ -107,6 +109,8 @@ class VirtualServo:
     def read(self, address: int, count: int) -> bytes:
         """Bytes of the table with the measurements of now."""
         self._measure()
+        if address <= at.POSITION < address + count:
+            self.illness.show(self.memory)
         return bytes(self.memory[address : address + count])
 
     def write(self, address: int, data: bytes) -> None:
@@ -215,7 +219,7 @@ class VirtualServo:
         drive.duty = at.signed(at.word(m, at.GOAL_PWM), 10) / 1000
         wish = self._speed(at.signed(at.word(m, at.GOAL_VELOCITY), 15))
         drive.speed = wish if drive.mode == 1 else self._profile_speed(abs(wish))
-        if not self.protection.latched:
+        if not self.protection.latched and not self.illness.stuck:
             drive.target = self._target()
         self._decode_torque()
 
@@ -230,6 +234,18 @@ class VirtualServo:
         if self.protection.cuts(self.limits):
             limit = min(limit, self.limits.protective_torque)
         self.drive.limit = limit
+
+    # --- illness
+
+    def cure(self) -> None:
+        """End what was made to go wrong; registers that were changed go back to the EEPROM's."""
+        self.illness = Illness()
+        self.motor.held_c = None
+        self.eeprom[at.PHASE] &= ~0x10
+        self.memory[at.PHASE] &= ~0x10
+        self.memory[at.LOCK] = 1
+        self._decode()
+        self.motor.still = False
 
     # --- time
 

@@ -30,6 +30,7 @@ from armlabd.arm.path import (
     line_move,
     still,
 )
+from armlabd.arm.profile import JERK_DPS3, JERK_PPS3
 from armlabd.verdict import Code
 
 OPEN_HOME = HOME.with_grip(50)
@@ -39,13 +40,16 @@ EXACT = 1 + 1e-6
 
 
 def assert_within_rates(program: Program, speed_dps: float, limits: Limits = CEILINGS) -> None:
-    """Speed, step and acceleration of every joint between set-points, at rest at both ends."""
+    """Speed, step, acceleration and jerk of every joint, at rest before and after."""
     dt = program.dt_s
     for joint in range(6):
         values = [point[joint] for point in program.points]
         steps = [0.0, *(b - a for a, b in pairwise(values)), 0.0]
         top = max(map(abs, steps))
         sharp = max(abs(b - a) for a, b in pairwise(steps)) / dt**2
+        bends = [0.0, *(b - a for a, b in pairwise(steps)), 0.0]
+        jerk = max(abs(b - a) for a, b in pairwise(bends)) / dt**3
+        assert jerk <= (JERK_DPS3 if joint < 5 else JERK_PPS3) * EXACT
         if joint < 5:
             assert top <= min(speed_dps * dt, limits.step_deg) * EXACT
             assert sharp <= limits.acceleration_dps2 * EXACT

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armlabd.arm.profile import RAMPS, Rates, law, straight_timing
+from armlabd.arm.profile import JERK_DPS3, RAMPS, Rates, law, sharpest_jerk, straight_timing
 
 ramps = st.sampled_from(RAMPS)
 RATES = Rates((60.0,) * 5 + (100.0,), (400.0,) * 5 + (800.0,))
@@ -48,3 +48,22 @@ def test_the_slowest_joint_sets_the_time() -> None:
     assert straight_timing((10, -20, 90.0, 30, 5, 50), RATES) == alone
     assert straight_timing((10, -20, 90.0, 30, 5, 100), RATES) == alone
     assert straight_timing((10, -20, 30.0, 30, 5, 100), RATES) < alone
+
+
+@settings(deadline=None)
+@given(ramps, st.floats(0.001, 0.999))
+def test_the_jerk_of_the_law_is_never_more_than_said(ramp: float, u: float) -> None:
+    h = 1e-5
+    jerk = (law(u + h, ramp).acceleration - law(u - h, ramp).acceleration) / (2 * h)
+    assert abs(jerk) <= sharpest_jerk(ramp) * (1 + 1e-3)
+    start = (law(h, ramp).acceleration - law(0.0, ramp).acceleration) / h
+    assert start == pytest.approx(sharpest_jerk(ramp), rel=1e-3)
+
+
+@pytest.mark.parametrize("travel", [0.5, 3.0, 10.0])
+def test_a_short_move_takes_its_time_from_the_jerk(travel: float) -> None:
+    timing = straight_timing((travel, 0, 0, 0, 0, 0), RATES)
+    jerk = travel * sharpest_jerk(timing.ramp) / timing.duration_s**3
+    assert jerk == pytest.approx(JERK_DPS3)
+    free = straight_timing((travel, 0, 0, 0, 0, 0), RATES._replace(jerk=(1e9,) * 6))
+    assert free.duration_s < timing.duration_s

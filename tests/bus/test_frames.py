@@ -157,3 +157,16 @@ def test_clear_forgets_half_a_frame() -> None:
     assert scanner.pending_bytes == 4
     scanner.clear()
     assert (scanner.pending_bytes, scanner.skipped_bytes) == (0, 0)
+
+
+def test_the_fifth_byte_of_a_request_is_its_instruction() -> None:
+    frame, _ = frames.decode(frames.ping(3), requests=True)
+    assert frame is not None
+    assert frame.instruction == frame.error == frames.Instruction.PING
+
+
+def test_a_frame_behind_a_torn_one_is_found_once_nothing_more_comes() -> None:
+    scanner = FrameScanner({1: 0})
+    assert scanner.feed(b"\xff\xff\x01\x20\x00" + encode(1, 0) + encode(1, 4)) == []
+    assert scanner.finish() == [Frame(1, 0, b""), Frame(1, 4, b"")]
+    assert (scanner.skipped_bytes, scanner.pending_bytes) == (5, 0)

@@ -9,10 +9,19 @@ from typing import Any
 
 import pytest
 
+from armlabd.arm.calibration import parse
 from armlabd.arm.joints import HOME
+from armlabd.arm.placement import Alignment, Placement
 from armlabd.config import Config
-from armlabd.daemon.main import Options, _adjusted
-from armlabd.daemon.settings import StartError, calibration_text, core_settings, limits_of
+from armlabd.daemon.main import Options, _adjusted, _calibration
+from armlabd.daemon.settings import (
+    StartError,
+    calibration_text,
+    core_settings,
+    fitted,
+    limits_of,
+)
+from armlabd.daemon.sim_process import SimProcess
 from armlabd.daemon.state import (
     NOTE,
     FolderLock,
@@ -25,6 +34,7 @@ from armlabd.daemon.state import (
 from armlabd.daemon.status import StatusBoard
 from armlabd.motion.messages import CoreState
 from armlabd.motion.settings import CoreSettings
+from armlabd.sim.calibration import calibration_json
 
 # --- the folder ---------------------------------------------------------------------------------
 
@@ -147,7 +157,7 @@ def test_the_core_is_told_the_settings_within_the_limits(tmp_path: Path) -> None
         limits={"speed_dps": 20.0, "floor_m": 0.02},
         motion={"exit": "hold", "speed_dps": 45.0},
         stop={"action": "hold", "button": {"required": True}},
-        workspace={"keep_out": ({"name": "lamp", "x": (0.2, 0.3), "y": (0.0, 0.1)},)},
+        workspace={"keep_out": ({"name": "lamp", "x": (0.3, 0.4), "y": (0.1, 0.2)},)},
     )
     told = core_settings(own, tmp_path, port="auto", calibration=None, simulated=False)
     assert (told.speed_dps, told.exit, told.stop_action) == (20.0, "hold", "hold")
@@ -190,7 +200,7 @@ def test_a_park_pose_that_the_guard_would_refuse_is_warned_of(
 ) -> None:
     own = config(limits={"floor_m": 0.02})
     core_settings(own, tmp_path, port="auto", calibration=None, simulated=False)
-    assert "park_pose cannot be used (it breaks the limit floor:tool by 0.00367 m" in caplog.text
+    assert "park_pose cannot be used (it breaks the limit floor:tool by" in caplog.text
 
 
 def test_a_calibration_is_read_from_where_the_settings_say(tmp_path: Path) -> None:
@@ -217,13 +227,15 @@ class Part:
         self.__dict__.update(own)
 
 
-def board(state: CoreState | None, required: bool = False, run: Any = None) -> dict[str, Any]:
+def board(
+    state: CoreState | None, required: bool = False, run: Any = None, alignment: Any = None
+) -> dict[str, Any]:
     settings = config(stop={"button": {"required": required}})
     client, core = Part(snapshot=state), Part(pid=7, losses=0)
     eye = Part(status=lambda: {"state": "ready", "next": ""})
     runs = Part(active=run, planner=Part(name="rules"))
     parts: Any = (settings, client, core, eye, runs)
-    return StatusBoard(*parts, simulated=True).read()
+    return StatusBoard(*parts, simulated=True, alignment=alignment).read()
 
 
 def test_without_a_core_everything_counts_as_stopped() -> None:
@@ -288,3 +300,46 @@ def test_the_first_start_makes_keys_and_keeps_the_operators_for_this_user(tmp_pa
     assert set(made) == {Role.OPERATOR, Role.AGENT}
     assert first_keys(ring, tmp_path) == ()
     assert path.read_text().strip() == made[Role.OPERATOR]
+
+
+# --- an arm of its own --------------------------------------------------------------------------
+
+ALIGNMENT = Alignment((0.0, 4.0, -1.0, 2.0, 0.0), Placement(z=-0.004), 1.5, "2026-11-30")
+
+
+def test_every_room_is_told_the_travel_of_the_arm_that_is_there() -> None:
+    calibration = parse(calibration_json()).aligned(ALIGNMENT)
+    config = fitted(Config(), calibration)
+    assert config.limits.shoulder_lift_deg == pytest.approx((-96.0, 100.0), abs=0.1)
+    assert config.limits.floor_m == pytest.approx(0.016)
+    low = config.limits.shoulder_lift_deg[0]
+    assert low < config.motion.park_pose[1] < low + 1.0
+    assert limits_of(config).travel_deg[1] == config.limits.shoulder_lift_deg
+    assert fitted(Config(), None) == Config()
+
+
+def test_an_arm_that_is_not_aligned_says_so_and_moves_all_the_same() -> None:
+    state = CoreState(connected=True, state="ready", calibrated=True)
+    told = board(state)["arm"]
+    assert told["aligned"] is False
+    assert told["next"] == "not aligned: armlabd calibrate --align"
+    assert told["calibrated"] is True
+
+
+def test_an_aligned_arm_says_how_well() -> None:
+    state = CoreState(connected=True, state="ready", calibrated=True)
+    told = board(state, alignment=ALIGNMENT)["arm"]
+    assert (told["aligned"], told["next"]) == (True, "")
+    assert told["alignment"]["residual_mm"] == 1.5
+    assert told["alignment"]["zero_deg"]["shoulder_lift"] == 4.0
+
+
+def test_the_virtual_arm_keeps_the_calibration_that_was_made_for_it(tmp_path: Path) -> None:
+    sim = SimProcess(tmp_path)
+    assert _calibration(Config(), tmp_path, sim) == calibration_json()
+    text = parse(calibration_json()).aligned(ALIGNMENT).to_text()
+    (tmp_path / "calibration.json").write_text(text)
+    assert _calibration(Config(), tmp_path, sim) == text
+    (tmp_path / "calibration.json").write_text("{")
+    with pytest.raises(StartError, match="cannot be used"):
+        _calibration(Config(), tmp_path, sim)

@@ -15,7 +15,8 @@ from armlabd.config import Config
 from armlabd.gate.moves import CLEAR_Z_M, Leg, MoveSettings, hides_table, plan_motion, regripped
 from armlabd.gate.sight import hides
 from armlabd.gate.ways import DIP_M, NoWay, around
-from armlabd.motion.guard import check_program, violation
+from armlabd.motion.fence import violation
+from armlabd.motion.guard import check_program
 from armlabd.table import CAMERA, REACH, Area, CameraModel
 from armlabd.verdict import Code, Verdict
 
@@ -147,7 +148,7 @@ def test_from_a_far_pose_the_way_around_never_sinks_below_both_ends() -> None:
 
 def test_a_joint_move_that_sinks_between_two_high_ends_is_no_way_around() -> None:
     high = Pose(70.0, 10.0, 20.0, -30.0, 0.0, 0.0)
-    low = Pose(70.0, 10.0, 10.0, 90.0, 0.0, 0.0)
+    low = Pose(70.0, 10.0, 9.5, 90.0, 0.0, 0.0)
     direct = joint_move(high, low, 45.0, CEILINGS)
     heights = [forward(point).tool[2] for point in direct.points]
     assert min(heights) < heights[-1] - DIP_M  # 18 mm: the guard alone would let it pass
@@ -159,11 +160,12 @@ def test_a_joint_move_that_sinks_between_two_high_ends_is_no_way_around() -> Non
 
 
 def test_low_down_a_keep_out_box_on_the_straight_line_is_gone_around_after_a_lift() -> None:
-    box = Box("the cup", (0.17, 0.21), (-0.02, 0.02), (0.0, 0.10))
+    box = Box("the cup", (0.17, 0.21), (-0.02, 0.02), (0.0, 0.05))
     use = MoveSettings.of(Config(), tighten(keep_out=[box]))
     found = plan("move_to_pose", at(0.19, 0.12, 0.03), use=use, x=0.19, y=-0.12, z=0.03)
     assert not isinstance(found, Verdict)
-    assert [leg.note for leg in found] == ["lift", "around"]
+    assert found[0].note == "lift"
+    assert {leg.note for leg in found[1:]} == {"around"}
     start = forward(found[0].program.points[0]).grasp
     for point in found[0].program.points:
         grasp = forward(point).grasp
@@ -185,7 +187,8 @@ def test_a_hand_low_beside_the_base_lifts_before_it_swings_over_the_table() -> N
     sunk = Pose(97.4, -88.5, 81.0, 66.7, 0.0, 50.0)  # a limp arm, sunk from the view pose
     found = plan("move_to_pose", sunk, x=0.22, y=0.09, z=0.07)
     assert not isinstance(found, Verdict)
-    assert [leg.note for leg in found] == ["lift", "around"]
+    assert found[0].note == "lift"
+    assert {leg.note for leg in found[1:]} == {"around"}
 
 
 @pytest.mark.parametrize("holding", [False, True])

@@ -16,7 +16,7 @@ from armlabd.config.model import GateConfig, MotionConfig
 from armlabd.gate.rate import RateLimiter
 from armlabd.gate.roles import Caller
 from armlabd.gate.session import RobotSession
-from armlabd.motion.guard import violation
+from armlabd.motion.fence import violation
 from armlabd.motion.messages import MotionResult
 from armlabd.record.audit import Audit
 from armlabd.verdict import Code, Verdict

@@ -14,6 +14,7 @@ SHOWN = {
     "motion/latch.py": "`since` of a stop",
     "daemon/house.py": "the day a first key was made",
     "cli/files.py": "the day a key was made",
+    "cli/calibrate.py": "the day an arm was aligned",
 }
 WALL = {"time", "time_ns", "strftime", "localtime", "gmtime", "now", "utcnow", "today"}
 

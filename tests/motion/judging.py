@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from armlabd.arm.calibration import Calibration
 from armlabd.arm.joints import DEGREES_PER_STEP, SERVO_IDS, Pose
 from armlabd.arm.limits import CEILINGS, Limits
-from armlabd.motion.guard import violation
+from armlabd.motion.fence import violation
 
 PERIOD_S = 0.01
 MOST_LOST = 20  # cycles; ten misses in a row end a motion

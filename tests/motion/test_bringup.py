@@ -22,7 +22,7 @@ def not_ready(arena: Arena, state: str, *words: str) -> None:
         assert word in arena.core.link.detail
     assert not any(arena.torque)
     answer = arena.now("move", program="")
-    assert answer["code"] in ("no_arm", "not_calibrated")
+    assert answer["code"] in ("no_arm", "not_calibrated", "servo_fault")
     assert arena.core.link.detail in answer["sentence"]
 
 
@@ -53,20 +53,33 @@ def test_another_model_is_refused(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("decivolts", "state"), [(40, "ready"), (39, "voltage"), (140, "ready"), (141, "voltage")]
+    ("highest", "decivolts", "state", "words"),
+    [
+        (140, 90, "ready", ""),
+        (140, 89, "voltage", "too weak: Servo 1 (shoulder_pan) sees 8.9 V. It is a 12 V servo"),
+        (140, 74, "voltage", "takes 9.0 to 14.0 V: use a supply of 12 V"),
+        (140, 140, "ready", ""),
+        (140, 141, "voltage", "is too high"),
+        (80, 45, "ready", ""),
+        (80, 44, "voltage", "too weak: Servo 1 (shoulder_pan) sees 4.4 V. It is a 7.4 V servo"),
+        (80, 80, "ready", ""),
+        (80, 81, "voltage", "takes 4.5 to 8.0 V: use a supply of 5 to 7.4 V"),
+        (80, 120, "voltage", "The supply is too high: Servo 1 (shoulder_pan) sees 12.0 V"),
+    ],
 )
-def test_case_40_the_supply_must_fit_registers_14_and_15(
-    make: Make, decivolts: int, state: str
+def test_case_40_the_supply_must_fit_the_servos_class_and_registers_14_and_15(
+    make: Make, highest: int, decivolts: int, state: str, words: str
 ) -> None:
     arena = make()
     for servo in arena.arm.servos:
-        servo.memory[14], servo.memory[15] = 140, 40
+        servo.write(14, bytes((highest, 40)))
     arena.arm.set_supply(decivolts)
     arena.run(1.0)
     assert arena.core.link.state == state
+    assert words in arena.core.link.detail
     if state == "voltage":
-        assert f"{decivolts / 10:.1f} V" in arena.core.link.detail
-        assert "4.0 to 14.0 V" in arena.core.link.detail
+        answer = arena.now("move", program="")
+        assert (answer["code"], any(arena.torque)) == ("servo_fault", False)
 
 
 def test_a_servo_that_counts_several_turns_is_refused(make: Make) -> None:
@@ -159,7 +172,7 @@ def test_travel_is_cut_to_what_the_calibration_measured(make: Make) -> None:
 def test_a_power_cycle_at_rest_is_noticed(arena: Arena) -> None:
     arena.go(AWAY)
     arena.arm.power_cycle()
-    arena.run(0.3)
+    arena.run(0.4)
     assert not arena.core.conductor.torque
     assert arena.core.conductor.goal is None
 

@@ -10,16 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armlabd.arm.joints import HOME, JOINT_NAMES, Pose
-from armlabd.arm.kinematics import forward, inverse
+from armlabd.arm.kinematics import forward, inverse, reach_down
 from armlabd.arm.limits import BASE_BOX, CEILINGS, Box, Limits
 from armlabd.arm.path import Program, Target, grip_move, joint_move, line_move
-from armlabd.motion.guard import (
-    SLICE,
-    LastLook,
-    check_in_slices,
-    check_program,
+from armlabd.motion.fence import (
+    RADII_M,
+    SAG_DEG,
+    _Fence,
+    cut_depth_m,
+    exact_violation,
     violation,
 )
+from armlabd.motion.guard import SLICE, LastLook, check_in_slices, check_program
 from armlabd.verdict import Code
 
 FREE = replace(
@@ -34,6 +36,10 @@ DT = 0.01
 
 def names(pose: Pose, limits: Limits = CEILINGS) -> set[str]:
     return {depth.name for depth in violation(pose, limits)}
+
+
+def sagged(pose: Pose) -> Pose:
+    return pose._replace(lift=pose.lift + SAG_DEG, elbow=pose.elbow + SAG_DEG)
 
 
 def still(pose: Pose, count: int = 3) -> Program:
@@ -70,6 +76,8 @@ POINTS = {
     "floor:tool": (lambda r: r.tool, "floor_m"),
     "floor:wrist": (lambda r: r.wrist, "floor_m"),
     "floor:elbow": (lambda r: r.elbow, "floor_m"),
+    "floor:hand": (lambda r: r.roll_origin, "floor_m"),
+    "floor:jaw hinge": (lambda r: r.hinge, "floor_m"),
     "floor:fixed jaw": (lambda r: r.fixed_tip, "tip_floor_m"),
     "floor:moving jaw": (lambda r: r.moving_tip, "tip_floor_m"),
 }
@@ -78,7 +86,7 @@ POINTS = {
 @pytest.mark.parametrize("name", POINTS)
 def test_each_point_has_its_floor(name: str) -> None:
     point, floor = POINTS[name]
-    z = point(forward(HOME))[2]
+    z = min(point(forward(pose))[2] for pose in (HOME, sagged(HOME)))
     assert name not in names(HOME, replace(FREE, **{floor: z}))
     assert name not in names(HOME, replace(FREE, **{floor: z - 1e-4}))
     assert name in names(HOME, replace(FREE, **{floor: z + 1e-4}))
@@ -87,8 +95,27 @@ def test_each_point_has_its_floor(name: str) -> None:
 def test_the_ceilings_floors_are_those_of_the_design() -> None:
     assert (CEILINGS.floor_m, CEILINGS.tip_floor_m) == (0.012, 0.004)
     low = inverse(0.20, 0.0, 0.012, grip_percent=50.0)
-    assert not names(low)
-    assert names(inverse(0.20, 0.0, 0.0118, grip_percent=50.0)) == {"floor:tool"}
+    assert violation(low, CEILINGS, 0.0) == ()
+    beyond = violation(inverse(0.20, 0.0, 0.0118, grip_percent=50.0), CEILINGS, 0.0)
+    assert [depth.name for depth in beyond] == ["floor:tool"]
+
+
+@pytest.mark.parametrize(("x", "least_m", "most_m"), [(0.15, 0.001, 0.003), (0.28, 0.0045, 0.0055)])
+def test_a_commanded_pose_keeps_the_floor_with_its_sag(
+    x: float, least_m: float, most_m: float
+) -> None:
+    drop = forward(inverse(x, 0.0, 0.03)).tool[2] - forward(sagged(inverse(x, 0.0, 0.03))).tool[2]
+    assert least_m < drop < most_m
+    assert "floor:tool" not in names(inverse(x, 0.0, CEILINGS.floor_m + drop + 2e-4))
+    assert "floor:tool" in names(inverse(x, 0.0, CEILINGS.floor_m + drop - 2e-4))
+
+
+def test_an_arm_that_leans_back_is_lower_as_commanded_and_held_to_that() -> None:
+    back = Pose(0.0, -100.0, 90.0, 20.0, 0.0)
+    assert forward(sagged(back)).elbow[2] > forward(back).elbow[2]
+    z = forward(back).elbow[2]
+    assert "floor:elbow" not in names(back, replace(FREE, floor_m=z))
+    assert "floor:elbow" in names(back, replace(FREE, floor_m=z + 1e-4))
 
 
 def test_the_reach_has_an_end() -> None:
@@ -97,24 +124,82 @@ def test_the_reach_has_an_end() -> None:
     assert not names(HOME, replace(FREE, reach_m=CEILINGS.reach_m))
 
 
-@pytest.mark.parametrize("part", ["tool", "wrist", "elbow", "fixed jaw", "moving jaw"])
-def test_no_named_point_enters_a_box_and_its_face_belongs_to_it(part: str) -> None:
-    reach = forward(HOME)
-    x, y, z = {
-        "tool": reach.tool,
-        "wrist": reach.wrist,
-        "elbow": reach.elbow,
-        "fixed jaw": reach.fixed_tip,
-        "moving jaw": reach.moving_tip,
-    }[part]
+ENDS = [("fixed_tip", 0, 1, "fixed jaw"), ("moving_tip", 0, 1, "moving jaw")]
+ENDS += [("wrist", 2, 1, "forearm"), ("wrist", 2, 1, "hand"), ("elbow", 0, -1, "forearm")]
+
+
+@pytest.mark.parametrize(("end", "axis", "side", "part"), ENDS)
+def test_no_part_enters_a_box_nor_comes_nearer_than_its_thickness(
+    end: str, axis: int, side: int, part: str
+) -> None:
+    ends = [getattr(forward(pose), end) for pose in (HOME, sagged(HOME))]
+    edge = max(ends, key=lambda point: point[axis] * side)[axis] * side + RADII_M[part]
 
     def box(gap: float) -> Limits:
-        here = Box("lamp", (x + gap, x + 0.002), (y - 1e-3, y + 1e-3), (z - 1e-3, z + 1e-3))
-        return replace(FREE, keep_out=(here,))
+        sides = [(value - 1e-3, value + 1e-3) for value in ends[0]]
+        sides[axis] = tuple(sorted(((edge + gap) * side, (edge + gap + 0.002) * side)))
+        return replace(FREE, keep_out=(Box("lamp", *sides),))
 
-    assert f"box:lamp:{part}" in names(HOME, box(0.0))
+    assert f"box:lamp:{part}" in names(HOME, box(-1e-6))
     assert f"box:lamp:{part}" in names(HOME, box(-1e-4))
     assert f"box:lamp:{part}" not in names(HOME, box(1e-4))
+
+
+CUBE = Box("cube", (0.0, 0.1), (0.0, 0.1), (0.0, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "depth"),
+    [
+        ((0.05, 0.05, 0.05), (0.05, 0.05, 0.05), 0.05),  # a point
+        ((-1.0, 0.05, 0.05), (1.0, 0.05, 0.05), 0.05),  # right through
+        ((-1.0, 0.1, 0.05), (1.0, 0.1, 0.05), 0.0),  # along a face, which belongs to it
+        ((-1.0, 0.11, 0.05), (1.0, 0.11, 0.05), None),
+        ((-1.0, 0.05, 0.05), (0.0, 0.05, 0.05), 0.0),
+        ((-1.0, 0.05, 0.05), (-1e-6, 0.05, 0.05), None),
+        ((-0.06, 0.05, 0.05), (0.05, -0.06, 0.05), None),  # past an edge
+        ((0.05, 0.05, 0.2), (0.05, 0.05, 0.08), 0.02),
+    ],
+)
+def test_a_piece_is_cut_with_a_box_exactly(a: tuple, b: tuple, depth: float | None) -> None:  # type: ignore[type-arg]
+    for one, other in ((a, b), (b, a)):
+        assert cut_depth_m(one, other, CUBE) == (None if depth is None else pytest.approx(depth))
+    if depth == 0.0:
+        assert cut_depth_m(a, b, CUBE, 0.01) == pytest.approx(0.01)
+
+
+def test_a_sheet_thinner_than_any_spacing_is_seen() -> None:
+    reach = forward(HOME)
+    x = (reach.elbow[0] * 0.37 + reach.wrist[0] * 0.63) + 2 * RADII_M["forearm"]
+    sheet = Box("sheet", (x, x + 1e-6), (-0.1, 0.1), (0.0, 0.5))
+    assert "box:sheet:forearm" in names(HOME, replace(FREE, keep_out=(sheet,)))
+
+
+ANYWHERE = st.builds(
+    Pose, *(st.floats(low, high) for low, high in (*CEILINGS.travel_deg, CEILINGS.grip_percent))
+)
+CUPS = (
+    Box("cup", (0.18, 0.24), (0.03, 0.10), (0.0, 0.10)),
+    Box("shelf", (-0.30, -0.10), (-0.30, 0.30), (0.20, 0.30)),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(ANYWHERE, st.sampled_from([(), CUPS]))
+def test_the_short_cut_never_says_free_of_what_the_exact_look_finds(
+    pose: Pose, boxes: tuple[Box, ...]
+) -> None:
+    limits = replace(CEILINGS, keep_out=boxes)
+    for sag in (0.0, SAG_DEG):
+        assert violation(pose, limits, sag) == exact_violation(pose, limits, sag)
+
+
+def test_the_short_cut_serves_where_the_arm_works() -> None:
+    served = 0
+    for x, y in ((0.16, 0.0), (0.20, 0.10), (0.25, -0.05)):
+        for z in (0.03, 0.05, 0.07):
+            served += _Fence(CEILINGS).is_clear(reach_down(x, y, z, yaw_deg=0.0), 0.01)
+    assert served == 9
 
 
 def test_a_post_between_elbow_and_wrist_is_seen_by_the_forearm() -> None:
@@ -355,3 +440,30 @@ def test_the_last_look_lets_an_arm_come_inside_slowly() -> None:
     assert look.check(LOW._replace(lift=LOW.lift - 0.2)) is not None
     assert look.check(LOW._replace(lift=LOW.lift + 0.01)) is not None
     assert look.check(LOW._replace(pan=nan)) is not None
+
+
+# --- words and corners ------------------------------------------------------------------------
+
+
+def test_a_fault_gives_its_facts_without_the_words() -> None:
+    fault = check_program(still(HOME._replace(pan=111.0)), FREE, HOME._replace(pan=110.0))
+    assert fault is not None
+    assert fault.facts() == {
+        "point": 0,
+        "limit": "travel:shoulder_pan",
+        "value": 111.0,
+        "allowed": 110.0,
+    }
+
+
+def test_a_first_point_without_a_number_is_named_before_anything_else() -> None:
+    fault = check_program(still(HOME._replace(wrist=nan)), FREE, HOME)
+    assert fault is not None
+    assert (fault.code, fault.limit, fault.point) == (Code.BAD_PROGRAM, "number:wrist_flex", 0)
+
+
+def test_numbers_too_large_to_add_up_are_numbers_all_the_same() -> None:
+    huge = Pose(1e308, 1e308, 1e308, -1e308, 1e308, 1e308)
+    fault = check_program(still(huge), FREE, huge)
+    assert fault is not None
+    assert fault.limit != "number:shoulder_pan"

@@ -9,7 +9,8 @@ import pytest
 from armlabd.arm.joints import HOME, Pose
 from armlabd.arm.kinematics import forward
 from armlabd.arm.limits import CEILINGS, TRAVEL_DEG, Limits, tighten
-from armlabd.motion.guard import check_program, violation
+from armlabd.motion.fence import violation
+from armlabd.motion.guard import check_program
 from armlabd.motion.inside import way_inside
 
 SAG_DEG = 0.2

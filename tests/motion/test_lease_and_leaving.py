@@ -11,6 +11,7 @@ from arena import Arena
 
 from armlabd.arm.joints import HOME, Pose
 from armlabd.motion.button import ScriptedLine
+from armlabd.motion.guard import START_TOLERANCE_DEG
 from armlabd.motion.latch import read_cause
 from armlabd.motion.lease import Lease
 
@@ -356,3 +357,25 @@ def test_case_19_nothing_clears_or_moves_while_the_button_is_pressed(make: Make)
 
 def test_no_button_is_said_where_status_is_shown(arena: Arena) -> None:
     assert arena.core.button.state == "none"
+
+
+def test_a_park_begins_at_the_last_goal_so_that_no_sag_is_walked_down(arena: Arena) -> None:
+    arena.go(AWAY)
+    goal = arena.core.conductor.goal
+    assert goal is not None
+    assert arena.pose != goal, "the arm hangs a little lower"
+    arena.ask("park")
+    job = arena.core.conductor.job
+    assert job is not None
+    arena.until(lambda: job.stream is not None)
+    assert job.points[0] == goal
+
+
+def test_a_park_of_an_arm_that_was_pushed_aside_begins_where_it_is(arena: Arena) -> None:
+    arena.go(AWAY)
+    conductor = arena.core.conductor
+    assert conductor.goal is not None
+    conductor.goal = conductor.goal._replace(pan=arena.pose.pan + START_TOLERANCE_DEG + 0.1)
+    assert arena.core.requests._start() == arena.pose
+    conductor.goal = None
+    assert arena.core.requests._start() == arena.pose

@@ -14,7 +14,7 @@ from armlabd.arm.joints import HOME, Pose
 from armlabd.arm.kinematics import forward
 from armlabd.arm.path import Program, grip_move, pack, still
 from armlabd.arm.program import DT_S
-from armlabd.motion.guard import violation
+from armlabd.motion.fence import violation
 from armlabd.motion.job import Job
 from armlabd.motion.requests import PackedPoints
 from armlabd.sim.inprocess import InProcessTransport
@@ -344,7 +344,7 @@ def test_torque_that_goes_off_in_one_servo_ends_the_motion(arena: Arena) -> None
 def test_case_42_a_hot_servo_is_not_moved(arena: Arena) -> None:
     arena.arm.servos[5].motor.temperature_c = 66.0
     arena.run(0.02)
-    answer = refused(arena, "no_arm", program=pack(still(arena.pose)))
+    answer = refused(arena, "servo_fault", program=pack(still(arena.pose)))
     assert "gripper" in answer["sentence"]
     assert "66" in answer["sentence"]
 
@@ -399,20 +399,20 @@ def test_the_tenth_missed_cycle_is_one_too_many(arena: Arena) -> None:
 @pytest.mark.parametrize(
     ("muted", "who"),
     [
-        ((3,), "elbow_flex (servo 3) stopped answering."),
-        ((2, 6), "shoulder_lift and gripper (servo 2, 6) stopped answering."),
-        ((1, 2, 3, 4, 5, 6), "The servos stopped answering."),
+        ((3,), ("3 (elbow_flex)",)),
+        ((2, 6), ("2 (shoulder_lift)", "6 (gripper)")),
+        ((1, 2, 3, 4, 5, 6), ("stopped answering",)),
     ],
 )
 def test_who_stopped_answering_in_motion_is_named(
-    arena: Arena, muted: tuple[int, ...], who: str
+    arena: Arena, muted: tuple[int, ...], who: tuple[str, ...]
 ) -> None:
     number = arena.move(arena.program(AWAY))
     arena.run(0.4)
     arena.arm.bus.faults.muted.update(muted)
     answer = arena.answer(number)
     assert answer["code"] == "bus_lost"
-    assert answer["sentence"].startswith(who)
+    assert all(name in answer["sentence"] for name in who), answer["sentence"]
 
 
 def test_ten_missed_cycles_in_motion_come_to_rest_latch_and_reconnect(arena: Arena) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Generator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from armlabd.arm.joints import HOME, Pose
 from armlabd.arm.limits import CEILINGS
 from armlabd.arm.path import joint_move
+from armlabd.arm.profile import JERK_DPS3, JERK_PPS3
 from armlabd.motion.cycles import Cycles
 from armlabd.motion.disk import DirectDisk, ThreadDisk, Ticket
 from armlabd.motion.grip import CYCLES, Grip
@@ -109,6 +111,12 @@ def test_legs_keep_speed_and_acceleration(
             abs(b - a) for a, b in zip(points[number - 1][:5], points[number][:5], strict=True)
         )
         assert turn <= speed * DT * (1 + 1e-9)
+    for joint in range(6):
+        values = [HOME[joint], HOME[joint], *(point[joint] for point in points), end[joint]]
+        for _ in range(3):
+            values = [b - a for a, b in pairwise(values)]
+        jerk = max(map(abs, values)) / DT**3
+        assert jerk <= (JERK_DPS3 if joint < 5 else JERK_PPS3) * (1 + 1e-6)
 
 
 def test_legs_pass_through_every_corner() -> None:

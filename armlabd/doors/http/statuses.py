@@ -49,6 +49,7 @@ STATUS: Mapping[Code, int] = {
     Code.ANSWER_TIMEOUT: 409,
     # something is missing
     Code.NO_ARM: 503,
+    Code.SERVO_FAULT: 503,
     Code.BUS_LOST: 503,
     Code.CORE_LOST: 503,
     Code.NO_CAMERA: 503,

@@ -1,0 +1,81 @@
+"""The board: its clock and its disk."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from armlabd.doctor.report import Check, finding, ok
+from armlabd.doctor.subject import Subject
+
+SYNCED = "systemd/timesync/synchronized"  # timesyncd touches it when it has the time
+STA_UNSYNC = 0x40  # of adjtimex: the kernel's clock follows nobody
+STRUCT_TIMEX_BYTES = 208
+STATUS_AT = 40  # of its int `status`, on 64 bit Linux
+MIB = 1024 * 1024
+LEAST_MIB = 200  # a few hundred runs with pictures
+
+
+def clock_check(subject: Subject) -> Check:
+    """Does the clock follow a time server? Only what is shown depends on it."""
+    mark = Path(subject.roots.run) / SYNCED
+    if mark.exists() or subject.synced():
+        return ok("clock", "It is set by a time server.")
+    return finding(
+        "clock",
+        "It is not set by a time server: dates of runs and audit may be wrong. Nothing else "
+        "depends on it.",
+        "sudo timedatectl set-ntp true",
+        "Connect the board to a network once, or give it a clock module with a battery.",
+    )
+
+
+def kernel_synced() -> bool | None:
+    """What the kernel says of its clock; None where it cannot be asked."""
+    import ctypes
+
+    timex = ctypes.create_string_buffer(STRUCT_TIMEX_BYTES)
+    try:
+        if ctypes.CDLL(None).adjtimex(timex) < 0:
+            return None
+    except (OSError, AttributeError):
+        return None
+    status = int.from_bytes(timex.raw[STATUS_AT : STATUS_AT + 4], "little")
+    return status & STA_UNSYNC == 0
+
+
+def disk_check(subject: Subject) -> Check:
+    """Room and the right to write where state is kept."""
+    folder = subject.state
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    free = os.statvfs(there)
+    mib = free.f_bavail * free.f_frsize // MIB
+    if mib < LEAST_MIB:
+        return finding(
+            "disk",
+            f"Only {mib} MiB are free at {there}; {LEAST_MIB} are wanted. Stops still work; runs "
+            "and audit will not be kept.",
+            f"Free some: sudo du -xh {there} | sort -h | tail",
+            "Fewer run folders: [run] keep in config.toml",
+        )
+    if trouble := _write_trouble(there):
+        return finding(
+            "disk",
+            f"{there} cannot be written by this user: {trouble}. A stop would be forgotten over a "
+            "power cut.",
+            f"sudo chown -R {subject.user.name} {there}",
+            "If the file system went read-only, look at: dmesg | tail; then restart the board.",
+        )
+    return ok("disk", f"{mib} MiB are free at {there}, and it can be written.")
+
+
+def _write_trouble(folder: Path) -> str:
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as file:
+            file.write(b"x")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

@@ -1,0 +1,265 @@
+"""Watches the servos while the arm is in use: what is wrong, what is worth a warning, what follows.
+
+A trouble ends the motion under way and becomes the link's state, which judges the servos anew until
+they are well. What must not go on by itself (a servo that started anew in motion, a joint whose
+position jumped) stops the arm: a person clears it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from armlabd.arm.joints import JOINT_NAMES, SERVO_IDS
+from armlabd.bus.errors import DAMAGED
+from armlabd.bus.registers import Feedback
+from armlabd.motion import inspection
+from armlabd.motion.bringup import FOREIGN
+from armlabd.motion.chain import servo_name, silence_sentence
+from armlabd.motion.health import STATES, Trouble, bits_trouble, code_of, heat_trouble
+from armlabd.motion.inspection import brown_out_sentence, started_anew
+from armlabd.motion.job import cancelled
+from armlabd.motion.measured import Measured
+from armlabd.motion.servos import FASTEST_STEPS_PER_S, FULL_ACCELERATION, Servos, servo_facts
+from armlabd.motion.supply import Supply
+from armlabd.motion.thresholds import BACK_OFF, LOOKS, TOO_HOT
+from armlabd.verdict import Code
+
+if TYPE_CHECKING:
+    from armlabd.motion.core import Core
+
+LOOK_TICKS = 10  # at rest; in motion every cycle
+INSPECT_TICK = 5  # of ten: one servo's registers, so that every servo has its turn in 0.6 s
+REST_TICKS = 50  # at rest less often: in 3 s
+VOLTAGE_BIT = 0x01
+FOREIGN_S = 60.0
+AFTER_OVERLOAD = (
+    " One was overloaded before: such a servo may stay silent until its power goes off and on. "
+    "Take the load off first."
+)
+ECHO = "The adapter sends every request back; that is recognised, and nothing of it is believed."
+
+
+class Watch:
+    """`warnings` is what people read beside the state while the arm can still be used."""
+
+    def __init__(self, core: Core) -> None:
+        self.supply = Supply()
+        self.warnings = ""
+        self._core = core
+        self._turn = 0
+        self._restarted: set[int] = set()
+        self._unlocked: set[int] = set()
+        self._suspect = ""
+        self._looks = 0
+        self._foreign, self._foreign_s = 0, 0.0
+
+    # --- the latest reading
+
+    def look(self) -> Trouble | None:
+        """What the latest full reading says against moving now."""
+        core = self._core
+        for id, servo in core.measured.feedback.items():
+            if servo.status & ~VOLTAGE_BIT and (trouble := bits_trouble(id, servo.status)):
+                return trouble
+            if servo.temperature >= TOO_HOT.value:
+                return heat_trouble(id, servo.temperature, TOO_HOT.value)
+        return self.supply.trouble(core.link.facts, core.measured.feedback)
+
+    def cycle(self) -> None:
+        """After each full reading."""
+        core = self._core
+        moving = core.conductor.job is not None
+        if not core.link.ready or (not moving and core.cycles.ticks % LOOK_TICKS):
+            return
+        sag = self.supply.note(core.measured.feedback, core.conductor.job)
+        if sag:
+            core.note(sag)
+        trouble = self.look()
+        if trouble is None:
+            self._suspect = core.link.remark = ""
+        elif self._lasts(trouble):
+            self._end_motion(trouble)
+        if core.cycles.ticks % LOOK_TICKS == 0:
+            self._warn()
+
+    def _lasts(self, trouble: Trouble) -> bool:
+        """Latches of the servo count at once, measured figures when they stay."""
+        self._looks = self._looks + 1 if trouble.state == self._suspect else 1
+        self._suspect = trouble.state
+        return trouble.state not in ("hot", "voltage") or self._looks >= LOOKS.value
+
+    def _end_motion(self, trouble: Trouble) -> None:
+        core = self._core
+        sentence = f"{trouble.sentence} {STATES[trouble.state]}"
+        core.conductor.brake(cancelled(code_of(trouble.state), sentence))
+        if trouble.state in ("overload", "overcurrent"):
+            core.link.remark = AFTER_OVERLOAD
+        core.link.doubt(trouble)
+        self._suspect = ""
+
+    # --- one servo's registers in turn
+
+    def inspect(self, servos: Servos) -> None:
+        """Look at the registers of the next servo. Raises PortLost."""
+        core = self._core
+        often = REST_TICKS if core.conductor.job is None else LOOK_TICKS
+        if not core.link.ready or core.cycles.ticks % often != INSPECT_TICK:
+            return
+        id = SERVO_IDS[self._turn % len(SERVO_IDS)]
+        self._turn += 1
+        seen = self._inspected(servos, id)
+        if seen is None:
+            return
+        self._unlocked = self._unlocked | {id} if not seen.lock else self._unlocked - {id}
+        trouble = inspection.changed(id, seen, core.link.facts[id], core.link.calibration)
+        if trouble is not None:
+            self._end_motion(trouble)
+        elif core.conductor.pinned and started_anew(seen):
+            self.torque_lost(list(SERVO_IDS), servos)
+        elif core.conductor.pinned and seen[6:8] != (FULL_ACCELERATION, FASTEST_STEPS_PER_S):
+            servos.write_pace(FASTEST_STEPS_PER_S, FULL_ACCELERATION)  # an order was lost
+            core.note(f"{servo_name(id)} had not taken its pace; it was told again.")
+
+    def _inspected(self, servos: Servos, id: int) -> inspection.Inspection | None:
+        where = (inspection.ADDRESS, inspection.COUNT)
+        found = servos.master.sync_read((id,), *where, retries=0).get(id)
+        return None if found is None else inspection.decode(found.data)
+
+    # --- what stops the arm
+
+    def torque_lost(self, ids: list[int], servos: Servos) -> bool:
+        """`ids` may have lost their torque although the arm holds; True when some started anew."""
+        anew = []
+        for id in ids:
+            seen = self._inspected(servos, id)
+            if seen is not None and started_anew(seen):
+                anew.append(id)
+        if anew:
+            self._restart(anew)
+        return bool(anew)
+
+    def _restart(self, ids: list[int]) -> None:
+        core = self._core
+        sentence = brown_out_sentence(ids)
+        self._restarted.update(ids)
+        core.note(sentence)
+        moving = core.conductor.moving
+        core.conductor.halt(cancelled(Code.SERVO_FAULT, sentence))
+        if moving:
+            core.stop("brown_out", "core")
+        self._warn()
+
+    def jumped(self, servos: Servos) -> None:
+        """A joint's position stays where the joint cannot be. Raises PortLost."""
+        core, jumps = self._core, self._core.measured.jumps
+        id = SERVO_IDS[jumps.place]
+        sentence = (
+            f"{servo_name(id)} jumped by {jumps.steps} steps within one cycle, further than it can "
+            "move, and stays there: its encoder has slipped or lies."
+        )
+        seen = self._inspected(servos, id)
+        jumps.forget()
+        core.note(sentence)
+        if core.conductor.goal is None or seen is None or not seen.torque:
+            return  # limp: a hand or a fall; believed from now on
+        facts, calibration = core.link.facts[id], core.link.calibration
+        trouble = inspection.changed(id, seen, facts, calibration) or Trouble("encoder", sentence)
+        sentence = f"{trouble.sentence} {STATES[trouble.state]}"
+        core.conductor.halt(cancelled(code_of(trouble.state), sentence))
+        core.stop("encoder", "core")
+        core.link.doubt(trouble)
+
+    def silence(self, measured: Measured) -> tuple[Trouble, tuple[int, ...]]:
+        """Ten cycles and more without a full reading: what that is, and who still answers."""
+        servos = self._core.link.servos
+        damaged = [
+            id
+            for id in measured.gaps
+            if servos is not None and servos.master.last_cause(id) in DAMAGED
+        ]
+        sentence, silent = silence_sentence(measured.gaps, measured.misses, damaged)
+        answering = tuple(id for id in SERVO_IDS if id not in silent)
+        if not answering:
+            return Trouble("disconnected", sentence), ()
+        return Trouble("servos_missing" if silent else "lossy", sentence), answering
+
+    # --- for people
+
+    def _warn(self) -> None:
+        core = self._core
+        if core.conductor.pinned:
+            self._restarted.clear()
+        self.warnings = " ".join(self._warnings())
+
+    def _warnings(self) -> Iterable[str]:
+        core = self._core
+        if self._restarted:
+            yield brown_out_sentence(sorted(self._restarted))
+        if self._unlocked:
+            names = ", ".join(servo_name(id) for id in sorted(self._unlocked))
+            yield (
+                f"{names}: settings were left unlocked, so that any program can change them; they "
+                "are locked before the next motion."
+            )
+        for id, servo in core.measured.feedback.items():
+            if servo.temperature >= BACK_OFF.value:
+                yield (
+                    f"{servo_name(id)} has {servo.temperature} degrees: the arm moves slower and "
+                    f"grips weaker, and stops at {TOO_HOT.value:.0f}."
+                )
+        if self.supply.sag:
+            yield self.supply.sag
+        if core.link.counters.echoes:
+            yield ECHO
+        if self._foreign_now():
+            yield FOREIGN.strip()
+
+    def _foreign_now(self) -> bool:
+        """True for a minute after another program has written to the port."""
+        now_s, count = self._core.clock.monotonic(), self._core.link.counters.foreign
+        if count != self._foreign:
+            self._foreign, self._foreign_s = count, now_s
+        return count > 0 and now_s - self._foreign_s < FOREIGN_S
+
+    def read_others(self, servos: Servos) -> None:
+        """While somebody is missing the others are read on. Raises PortLost."""
+        if self._core.cycles.ticks % LOOK_TICKS:
+            return
+        found = servos.master.read_block(self._core.link.found, retries=0).servos
+        partial = {id: reading.feedback for id, reading in found.items()}
+        self._core.measured.partial = partial
+
+    def servos(self) -> dict[str, dict[str, object]]:
+        """Every servo: its measurements, how it is, and what the bus has counted."""
+        core = self._core
+        known = core.measured.feedback or core.measured.partial
+        facts = servo_facts(known)
+        statistics = core.link.counters.snapshot().servos
+        for id in SERVO_IDS:
+            row = facts.setdefault(JOINT_NAMES[id - 1], {})
+            row["health"] = self._health(id, known.get(id))
+            if id in statistics:
+                row["bus"] = _counts(statistics[id])
+        return facts
+
+    def _health(self, id: int, servo: Feedback | None) -> str:
+        link = self._core.link
+        if servo is None:
+            return "missing" if link.servos is not None and id not in link.found else "unknown"
+        trouble = bits_trouble(id, servo.status)
+        trouble = trouble or heat_trouble(id, servo.temperature, TOO_HOT.value)
+        if trouble is not None:
+            return trouble.state
+        if not link.ready and JOINT_NAMES[id - 1] in link.detail:
+            return link.state
+        if id in self._restarted:
+            return "restarted"
+        if id in self._unlocked:
+            return "unlocked"
+        return "warm" if servo.temperature >= BACK_OFF.value else "ok"
+
+
+def _counts(bus: Any) -> dict[str, object]:
+    causes = {str(cause): count for cause, count in bus.causes.items()}
+    return {"asked": bus.asked, "answered": bus.answered, "missed": bus.missed, "causes": causes}

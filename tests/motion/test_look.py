@@ -1,0 +1,125 @@
+"""The six servos as the cycle reads and drives them: quick and careful forms say the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from armlabd.arm.joints import SERVO_IDS
+from armlabd.bus.frames import encode, sync_write
+from armlabd.bus.registers import BLOCK_BYTES, REGISTERS, encode_value
+from armlabd.clock import VirtualClock
+from armlabd.motion.measured import Measured
+from armlabd.motion.servos import Held, Servos, Sight
+
+WORDS = st.integers(0, 0xFFFF)
+BLOCKS = st.lists(st.binary(min_size=15, max_size=15), min_size=6, max_size=6)
+
+
+class Echoless:
+    """Answers every request with the bytes it was given; keeps what was written."""
+
+    def __init__(self, answer: bytes = b"") -> None:
+        self.answer = answer
+        self.written: list[bytes] = []
+        self._due = b""
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+        self._due = self.answer
+
+    def read(self, deadline_s: float) -> bytes:
+        data, self._due = self._due, b""
+        return data
+
+    def discard_input(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        pass
+
+
+def servos(answer: bytes = b"") -> tuple[Servos, Echoless]:
+    line = Echoless(answer)
+    made = Servos(line, VirtualClock(10.0), 1_000_000)
+    made.held()  # the first transaction waits for a quiet line and is not quick
+    line.written.clear()
+    return made, line
+
+
+def whole(blocks: list[bytes]) -> bytes:
+    return b"".join(encode(id, 0, block) for id, block in zip(SERVO_IDS, blocks, strict=True))
+
+
+@settings(max_examples=60, deadline=None)
+@given(BLOCKS)
+def test_a_quick_look_says_what_the_careful_reading_says(blocks: list[bytes]) -> None:
+    answer = whole(blocks)
+    made = Servos(Echoless(answer), VirtualClock(10.0), 1_000_000)
+    careful = made.feedback()  # the first one, on a line nobody knows, is never quick
+    seen = made.look()
+    assert isinstance(seen, Sight)
+    assert seen.feedback() == {id: feedback for id, (feedback, _) in careful.items()}
+    assert seen.counts == tuple(careful[id][0].position for id in SERVO_IDS)
+
+
+@settings(max_examples=40, deadline=None)
+@given(BLOCKS, st.integers(0, 6 * (BLOCK_BYTES + 6) - 1), st.integers(1, 255))
+def test_a_look_at_a_damaged_block_refuses_what_the_careful_reading_refuses(
+    blocks: list[bytes], place: int, change: int
+) -> None:
+    damaged = bytearray(whole(blocks))
+    damaged[place] ^= change
+    quick, careful = (Servos(Echoless(bytes(damaged)), VirtualClock(10.0), 1_000_000) for _ in "ab")
+    good = whole(blocks)
+    for one in (quick, careful):
+        one.transport.answer = good  # type: ignore[attr-defined]
+        assert len(one.feedback()) == 6
+        one.transport.answer = bytes(damaged)  # type: ignore[attr-defined]
+    seen, right = quick.look(), careful.feedback()
+    values = seen.feedback() if isinstance(seen, Sight) else {i: f for i, (f, _) in seen.items()}
+    assert values == {id: feedback for id, (feedback, _) in right.items()}
+    assert quick.counters.snapshot() == careful.counters.snapshot()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-4095, 4095), min_size=6, max_size=6))
+def test_the_quick_frame_of_goals_is_the_codec_s(counts: list[int]) -> None:
+    made, line = servos()
+    made.write_goals(counts)
+    goal = REGISTERS["goal_position"]
+    data = {id: encode_value(goal, value) for id, value in zip(SERVO_IDS, counts, strict=True)}
+    assert line.written == [sync_write(goal.address, data)]
+
+
+def test_a_goal_beyond_its_register_is_refused_in_every_form() -> None:
+    made, _ = servos()
+    for wrong in (0x8000, 0x10000):
+        with pytest.raises(ValueError, match="goal_position takes a whole number"):
+            made.write_goals([0, 0, 0, 0, 0, wrong])
+
+
+def test_torque_and_goals_are_read_the_same_way_quickly_and_carefully() -> None:
+    blocks = [bytes((id % 2, 0, id, 0x80 if id == 3 else 1)) for id in SERVO_IDS]
+    answer = whole(blocks)
+    made = Servos(Echoless(answer), VirtualClock(10.0), 1_000_000)
+    careful, quick = made.held(), made.held()
+    assert careful == quick
+    assert quick[1] == Held(True, 0x101)
+    assert quick[3] == Held(True, -3)
+    assert made.counters.snapshot().servos[1].answered == 2
+
+
+def test_what_was_measured_is_taken_apart_only_when_asked_and_forgotten_whole() -> None:
+    answer = whole([bytes((1, 8)) + bytes(13)] * 6)
+    made = Servos(Echoless(answer), VirtualClock(10.0), 1_000_000)
+    made.look()
+    measured = Measured()
+    assert measured.take(made.look(), None)
+    assert measured.feedback[6].position == 0x801
+    assert measured.feedback is measured.feedback
+    measured.forget()
+    assert (measured.feedback, measured.counts, measured.pose) == ({}, (), None)
+    assert not measured.take({}, None)
+    assert measured.misses == 1
