@@ -411,6 +411,15 @@ def test_the_others_are_read_on_while_one_is_missing(arena: Arena) -> None:
     assert servos["wrist_roll"]["temperature_c"] == 50
     assert "temperature_c" not in servos["elbow_flex"]
     assert servos["elbow_flex"]["health"] == "missing"
+    assert servos["shoulder_lift"]["health"] == "ok"
+
+
+def test_the_servo_before_the_broken_cable_is_not_the_sick_one(arena: Arena) -> None:
+    inject(arena, "break after=3")
+    arena.run(3.0)
+    servos = slow_state(arena.core)["servos"]
+    assert "servo 3 (elbow_flex)" in quick_state(arena.core)["next"]
+    assert servos["elbow_flex"]["health"] == "ok"
 
 
 # --- values ---------------------------------------------------------------------------------------
