@@ -59,6 +59,7 @@ def _mixed(answer: bytes) -> bytes:
 KINDS: dict[str, Fault] = {
     "no answer": lambda id, answer: [],
     "one answer 120 ms late": lambda id, answer: [(0.12, answer)],
+    "answers late by any time": lambda id, answer: [(DICE.uniform(0.003, 0.15), answer)],
     "one answer 4 ms late": lambda id, answer: [(0.004, answer)],
     "a noise byte before": lambda id, answer: [(0.0, DICE.randbytes(1) + answer)],
     "noise that looks like a header": lambda id, answer: [(0.0, b"\xff\xff\x03" + answer)],

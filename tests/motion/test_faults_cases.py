@@ -356,6 +356,19 @@ def test_a_sag_in_motion_is_told_once_with_its_minimum(arena: Arena) -> None:
     assert sum("The supply fell" in note for note in arena.notes) == 1
 
 
+@pytest.mark.parametrize(("ticks", "code"), [(2, "ok"), (3, "servo_fault")])
+def test_two_low_readings_of_the_voltage_are_a_spike_and_three_end_the_motion(
+    arena: Arena, ticks: int, code: str
+) -> None:
+    number = arena.move(arena.program(AWAY, 20.0))
+    arena.run(1.0)
+    inject(arena, "voltage decivolts=80")
+    for _ in range(ticks):
+        arena.step()
+    inject(arena, "voltage decivolts=120")
+    assert arena.answer(number)["code"] == code
+
+
 def test_settings_left_unlocked_are_locked_before_the_next_motion(arena: Arena) -> None:
     inject(arena, "unlock id=3")
     arena.run(4.0)
