@@ -549,3 +549,16 @@ def test_a_small_box_at_any_joint_is_seen_through_the_short_cut(pose: Pose, part
     x, y, z = getattr(forward(sagged(pose)), part)
     box = Box("nut", (x - 2e-3, x + 2e-3), (y - 2e-3, y + 2e-3), (z - 2e-3, z + 2e-3))
     assert violation(pose, replace(FREE, keep_out=(box,)))
+
+
+def test_a_program_of_one_point_stays_and_a_fault_names_its_point_exactly() -> None:
+    assert check_program(Program((HOME,)), FREE, HOME) is None
+    pans = (110.0, 110.0, 110.01, 110.01)
+    fault = check_program(
+        Program(tuple(HOME._replace(pan=pan) for pan in pans)), FREE, HOME._replace(pan=110.0)
+    )
+    assert fault is not None
+    assert (fault.limit, fault.point) == ("travel:shoulder_pan", 2)
+    unpinned = LastLook(FREE, DT).check(HOME)
+    assert unpinned is not None
+    assert unpinned.allowed == 0.0
