@@ -1,4 +1,7 @@
-"""Run the main job on the virtual arm and show every stage, as a person would watch it.
+"""Align the virtual arm, then run the main job on it and show every stage, as a person would watch.
+
+The virtual arm hides joint zeros and play from the product, as a real one does: a stand-in for a
+person puts its limp fingertip on four points of the table first.
 
 The daemon runs as it would on a board: own processes, real bytes on a pty, HTTP with a key. The
 judge is the virtual world itself, which the daemon cannot see: is the block in the bin?
@@ -32,8 +35,11 @@ def main() -> int:
     """Exit 0 when the block is in the bin."""
     options = _options()
     state = Path(tempfile.mkdtemp(prefix="armlabd-"))
+    if not align(state):
+        shutil.rmtree(state, ignore_errors=True)
+        return 1
     command = [sys.executable, "-m", "armlabd", "run", "--sim", "--port", "0"]
-    title("1  The daemon starts on a virtual arm, and starts stopped")
+    title("2  The daemon starts on a virtual arm, and starts stopped")
     daemon = subprocess.Popen([*command, "--state", str(state)], start_new_session=True)
     try:
         return show(daemon, state / "sim", options)
@@ -55,6 +61,13 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def align(state: Path) -> bool:
+    """Touch four points with the limp arm; true when zeros and base were found."""
+    title("1  Alignment: the limp fingertip on four points of the table")
+    command = [sys.executable, "-m", "armlabd", "calibrate", "--align", "--sim", "--stand-in"]
+    return subprocess.run([*command, "--state", str(state)], check=False).returncode == 0
+
+
 def title(text: str) -> None:
     """A heading between the stages."""
     say(f"\n=== {text}", "bold cyan")
@@ -65,10 +78,10 @@ def show(daemon: subprocess.Popen[bytes], state: Path, options: argparse.Namespa
     client = wait_for(daemon, state)
     for text, style in status_lines(client.request("GET", "/status").body):
         say(text, style)
-    title("2  A person clears the stop (operator key)")
+    title("3  A person clears the stop (operator key)")
     cleared = client.request("POST", "/stop/clear", {})
     say(str(cleared.body.get("message", cleared.body)))
-    title(f"3  The goal, over HTTP: {options.goal!r}")
+    title(f"4  The goal, over HTTP: {options.goal!r}")
     began_s = time.monotonic()
     started = client.request("POST", "/goals", {"goal": options.goal})
     if not started.ok:
@@ -97,12 +110,12 @@ def wait_for(daemon: subprocess.Popen[bytes], state: Path) -> Client:
 def report(state: Path, out: Path, run_id: str, code: int, took_s: float) -> int:
     """What the run folder holds, and the judgement of the virtual world."""
     folder = state / "runs" / run_id
-    title("4  What the camera saw, before and after")
+    title("5  What the camera saw, before and after")
     out.mkdir(parents=True, exist_ok=True)
     for name, shown in (("picture-1.png", "before.png"), ("picture-after.png", "after.png")):
         shutil.copyfile(folder / name, out / shown)
         say(f"picture: {out / shown}")
-    title("5  The judge: the virtual world")
+    title("6  The judge: the virtual world")
     world = ask_world(state)
     inside = BLOCK in world.get("in_bin", [])
     say(f"in the bin: {', '.join(world.get('in_bin', [])) or 'nothing'}   ({took_s:.1f} s)")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from armlabd.arm.joints import ARM_JOINTS, DEGREES_PER_STEP, JOINT_NAMES, SERVO_IDS, Pose
@@ -78,25 +79,34 @@ class Calibration:
 
         The calibrated range is not checked: an arm may start outside it and must come back gently.
         """
+        middles, zeros, closed, span = self._lines
         values = [
-            self.joints[name].middle + (angle - zero) / DEGREES_PER_STEP
-            for name, angle, zero in zip(ARM_JOINTS, pose, self.zero_deg, strict=False)
+            middle + (angle - zero) / DEGREES_PER_STEP
+            for middle, angle, zero in zip(middles, pose, zeros, strict=False)
         ]
-        gripper = self.joints["gripper"]
-        share = 1.0 - pose.grip / 100.0 if gripper.drive_mode else pose.grip / 100.0
-        values.append(gripper.range_min + share * (gripper.range_max - gripper.range_min))
+        values.append(closed + pose.grip / 100.0 * span)
+        if min(values) >= 0.0 and max(values) <= MAX_COUNT:
+            return tuple(map(round, values))
         return tuple(map(_count, JOINT_NAMES, values))
 
     def from_raw(self, counts: Sequence[float]) -> Pose:
         """The pose read from six servo counts in joint order; any counts, also beyond the range."""
-        pan, lift, elbow, wrist, roll = (
-            (count - self.joints[name].middle) * DEGREES_PER_STEP + zero
-            for name, count, zero in zip(ARM_JOINTS, counts[:5], self.zero_deg, strict=True)
-        )
-        gripper = self.joints["gripper"]
-        share = (counts[5] - gripper.range_min) / (gripper.range_max - gripper.range_min)
-        grip = 100.0 * (1.0 - share if gripper.drive_mode else share)
-        return Pose(pan, lift, elbow, wrist, roll, grip)
+        middles, zeros, closed, span = self._lines
+        pan, lift, elbow, wrist, roll = [
+            (count - middle) * DEGREES_PER_STEP + zero
+            for count, middle, zero in zip(counts[:5], middles, zeros, strict=True)
+        ]
+        return Pose(pan, lift, elbow, wrist, roll, (counts[5] - closed) * 100.0 / span)
+
+    @cached_property
+    def _lines(self) -> tuple[tuple[float, ...], tuple[float, ...], int, int]:
+        """The middles and zeros of the five joints; where the jaws are closed, and their span."""
+        jaw = self.joints["gripper"]
+        closed, opened = jaw.range_min, jaw.range_max
+        if jaw.drive_mode:
+            closed, opened = opened, closed
+        middles = tuple(self.joints[name].middle for name in ARM_JOINTS)
+        return middles, tuple(self.zero_deg), closed, opened - closed
 
     def travel_deg(self) -> dict[str, tuple[float, float]]:
         """The calibrated travel of the five joints: degrees around the angle of their middle."""

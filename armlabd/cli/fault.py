@@ -14,6 +14,7 @@ from armlabd.daemon.state import state_folder
 from armlabd.sim.fault_commands import FAULTS
 
 WAIT_S = 5.0
+ENDS = ("healthy", "replug")
 
 
 def fault(options: argparse.Namespace) -> int:
@@ -31,7 +32,8 @@ def fault(options: argparse.Namespace) -> int:
     if not answer.pop("ok", False):
         complain(str(answer.get("error", "The virtual arm did not answer.")))
         return REFUSED
-    say(json.dumps(answer, indent=1) if answer else f"Done: {line}. End it with: fault healthy")
+    end = "" if options.words[0] in ENDS else " End it with: armlabd fault healthy"
+    say(json.dumps(answer, indent=1) if answer else f"Done: {line}.{end}")
     return OK
 
 

@@ -22,6 +22,7 @@ TIMEOUT_S: Final = 5.0
 STRIDE_DEG: Final = 8.0  # between two readings of the servos
 ENDS_DEG: Final = ((-125.0, 125.0), (-110.0, 110.0), (-105.0, 105.0), (-105.0, 105.0), (-170, 170))
 JAWS_PERCENT: Final = (100.0, 0.0)
+FOLDED_DEG: Final = (0.0, -90.0, 86.0, 66.0, 0.0)
 LOOKS: Final = 5  # readings before Enter, so that the arm lies still
 ROLL_DEG: Final = 80.0
 
@@ -95,8 +96,8 @@ class StandIn:
         self._ask({"cmd": "limp", **pose})
 
     def let_go(self) -> None:
-        """Take the hand off: the limp arm sinks."""
-        self._ask({"cmd": "let_go"})
+        """Fold the arm away from the table, and take the hand off: it sinks a little."""
+        self._ask({"cmd": "limp", "joints_deg": list(FOLDED_DEG), "gripper_percent": 10.0})
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """One command on the control socket. Raises CalibrateError."""

@@ -267,8 +267,8 @@ class LogConfig(Part):
 class SimConfig(Part):
     """[sim]: the virtual arm of `--sim`."""
 
-    seed: Annotated[int, Field(ge=0, le=2**31)] = 0
-    hidden_errors: StrictBool = False
+    seed: Annotated[int, Field(ge=0, le=2**31)] = 2
+    hidden_errors: StrictBool = True
     orphan_s: Annotated[float, Field(ge=5, le=3600)] = 120.0
 
 

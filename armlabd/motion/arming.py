@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
-from armlabd.arm.joints import JOINT_NAMES, SERVO_IDS
+from armlabd.arm.joints import DEGREES_PER_STEP, JOINT_NAMES, SERVO_IDS
+from armlabd.bus.registers import REGISTERS
+from armlabd.motion.guard import START_TOLERANCE_DEG
 from armlabd.motion.servos import (
     FASTEST_STEPS_PER_S,
     FULL_ACCELERATION,
@@ -18,6 +20,9 @@ from armlabd.motion.servos import (
 )
 
 TRIES = 3
+LIMITS_ADDRESS = REGISTERS["min_position_limit"].address
+NEAR_STEPS = 24  # of its end: a servo with a load stops a little before
+STUCK_READS = 300  # without any motion: some seconds
 DRIFT_STEPS = 12  # 1 degree: moved by hand while the goals were being pinned
 
 Arming = Generator[None, None, "tuple[int, ...] | str"]
@@ -47,6 +52,10 @@ def switch_on(servos: Servos, allowed: Callable[[], bool], grip_percent: float) 
         yield
         found = servos.held(retries=1)
         if len(found) == len(SERVO_IDS) and all(servo.torque for servo in found.values()):
+            settled = yield from _come_within(servos, counts, allowed)
+            if isinstance(settled, str):
+                return settled
+            counts = settled
             servos.write_pace(FASTEST_STEPS_PER_S, FULL_ACCELERATION)
             return counts
         if not allowed():
@@ -56,6 +65,49 @@ def switch_on(servos: Servos, allowed: Callable[[], bool], grip_percent: float) 
     on = {id for id, servo in found.items() if servo.torque}
     off = ", ".join(JOINT_NAMES[id - 1] for id in SERVO_IDS if id not in on)
     return f"Torque did not come on at {off}. Check that servo's power and cable."
+
+
+def _come_within(servos: Servos, counts: tuple[int, ...], allowed: Callable[[], bool]) -> Arming:
+    """Wait while servos turn back to their own limits, where the joints are beyond them.
+
+    A servo clamps a goal beyond registers 9 and 11: switched on there it turns straight back by
+    itself. That happens at the gentle pace, and only then goals are pinned anew. An arm that lies
+    within its limits, or hardly beyond them, waits for nothing.
+    """
+    limits = servos.master.sync_read(SERVO_IDS, LIMITS_ADDRESS, 4, retries=2)
+    yield
+    ends = [
+        (
+            int.from_bytes(limits[id].data[:2], "little"),
+            int.from_bytes(limits[id].data[2:], "little"),
+        )
+        for id in SERVO_IDS
+        if id in limits
+    ]
+    far = round(START_TOLERANCE_DEG / DEGREES_PER_STEP)
+    if len(ends) < len(SERVO_IDS) or max(_beyond(counts, ends)) <= far:
+        return counts
+    stuck, last = 0, counts
+    while stuck < STUCK_READS:
+        if not allowed():
+            return "Torque stays off: the arm was stopped meanwhile."
+        now = yield from _present(servos)
+        if now is None:
+            stuck += 1
+            continue
+        if not any(depth > NEAR_STEPS for depth in _beyond(now, ends)):
+            within = tuple(min(max(n, low), high) for n, (low, high) in zip(now, ends, strict=True))
+            servos.write_goals(within)
+            yield
+            return within
+        stuck = stuck + 1 if now == last else 0
+        last = now
+    return "A joint lies beyond its range and does not come back. Move it inside by hand."
+
+
+def _beyond(counts: tuple[int, ...], ends: list[tuple[int, int]]) -> list[int]:
+    """How far each count is outside its ends; 0 inside."""
+    return [max(0, low - n, n - high) for n, (low, high) in zip(counts, ends, strict=True)]
 
 
 def _pin(servos: Servos) -> Arming:

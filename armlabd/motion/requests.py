@@ -40,9 +40,10 @@ class PackedPoints(Sequence[Pose]):
         if not raw or len(raw) % ROW_BYTES:
             raise ValueError("The program must hold rows of six float64 numbers.")
         self._numbers = array("d", raw)
+        self._count = len(self._numbers) // 6
 
     def __len__(self) -> int:
-        return len(self._numbers) // 6
+        return self._count
 
     @overload
     def __getitem__(self, index: int) -> Pose: ...
@@ -53,10 +54,10 @@ class PackedPoints(Sequence[Pose]):
     def __getitem__(self, index: int | slice) -> Pose | Sequence[Pose]:
         if isinstance(index, slice):
             return tuple(self[k] for k in range(*index.indices(len(self))))
-        if not -len(self) <= index < len(self):
+        if not -self._count <= index < self._count:
             raise IndexError(index)
-        start = (index % len(self)) * 6
-        return Pose(*self._numbers[start : start + 6])
+        start = index % self._count * 6
+        return Pose._make(self._numbers[start : start + 6])
 
 
 class Requests:

@@ -24,6 +24,7 @@ from armlabd.bus.registers import (
     Feedback,
     decode_block,
     error_names,
+    signed,
 )
 from armlabd.bus.wire import Timing
 from armlabd.clock import Clock
@@ -46,6 +47,8 @@ FULL_ACCELERATION = 254  # the program is smooth already
 BLOCK = FixedRead(SERVO_IDS, BLOCK_ADDRESS, BLOCK_BYTES)
 HELD = FixedRead(SERVO_IDS, TORQUE_ADDRESS, 4)
 _POSITIONS = struct.Struct("<" + "5xH14x" * len(SERVO_IDS))  # of the whole regular answer
+_ALL = struct.Struct("<" + "5xHHHBBxBBxxHx" * len(SERVO_IDS))  # the same in full
+_LOAD_SIGN = 0x400
 _GOALS = struct.Struct("<" + "BH" * len(SERVO_IDS))
 _GOALS_HEAD = sync_write(GOAL_ADDRESS, dict.fromkeys(SERVO_IDS, b"\0\0"))[: -_GOALS.size - 1]
 _GOALS_SUM = sum(_GOALS_HEAD[len(HEADER) :])
@@ -68,7 +71,22 @@ class Sight(NamedTuple):
 
     def feedback(self) -> dict[int, Feedback]:
         """Everything the six have said, by id."""
-        return {id: decode_block(part) for id, part in BLOCK.params(self.data).items()}
+        found: dict[int, Feedback] = {}
+        values = iter(_ALL.unpack(self.data))
+        for id, position, velocity, load, voltage, temperature, status, moving, current in zip(
+            SERVO_IDS, *[values] * 8, strict=True
+        ):
+            found[id] = Feedback(
+                position if position < _HIGHEST else _HIGHEST - position,
+                velocity if velocity < _HIGHEST else _HIGHEST - velocity,
+                load if load < _LOAD_SIGN else signed(load, 10),
+                voltage,
+                temperature,
+                moving,
+                status,
+                current if current < _HIGHEST else _HIGHEST - current,
+            )
+        return found
 
 
 Found = Mapping[int, tuple[Feedback, float]]

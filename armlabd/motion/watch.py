@@ -16,7 +16,15 @@ from armlabd.bus.registers import Feedback
 from armlabd.motion import inspection
 from armlabd.motion.bringup import FOREIGN
 from armlabd.motion.chain import servo_name, silence_sentence
-from armlabd.motion.health import STATES, Trouble, bits_trouble, code_of, heat_trouble
+from armlabd.motion.health import (
+    FAULTS,
+    STATES,
+    UNCALIBRATED,
+    Trouble,
+    bits_trouble,
+    code_of,
+    heat_trouble,
+)
 from armlabd.motion.inspection import brown_out_sentence, started_anew
 from armlabd.motion.job import cancelled
 from armlabd.motion.measured import Measured
@@ -33,6 +41,7 @@ INSPECT_TICK = 5  # of ten: one servo's registers, so that every servo has its t
 REST_TICKS = 50  # at rest less often: in 3 s
 VOLTAGE_BIT = 0x01
 FOREIGN_S = 60.0
+OF_ONE_SERVO = FAULTS | UNCALIBRATED | {"duplicate_id", "wrong_model"}
 AFTER_OVERLOAD = (
     " One was overloaded before: such a servo may stay silent until its power goes off and on. "
     "Take the load off first."
@@ -251,7 +260,7 @@ class Watch:
         trouble = trouble or heat_trouble(id, servo.temperature, TOO_HOT.value)
         if trouble is not None:
             return trouble.state
-        if not link.ready and JOINT_NAMES[id - 1] in link.detail:
+        if link.state in OF_ONE_SERVO and JOINT_NAMES[id - 1] in link.detail:
             return link.state
         if id in self._restarted:
             return "restarted"

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from armlabd.sim import keepsake
 from armlabd.sim.arm import VirtualArm
 from armlabd.sim.camera import CameraLink
 from armlabd.sim.camera_process import Shot
@@ -53,6 +54,9 @@ class SimProcess:
         self._orphan_s = orphan_s
         self._quitting = False
         self._lock = _lock(state_dir)
+        self._folder = state_dir
+        keepsake.load(arm, state_dir)
+        self._eeproms = keepsake.images(arm)
         self.addresses = Addresses(state_dir / "bus", state_dir / "control.sock")
         self._pty = PtyServer(self.addresses.port)
         self._pty.plug()
@@ -82,7 +86,8 @@ class SimProcess:
             self.close()
 
     def close(self) -> None:
-        """Remove port and socket, end the camera."""
+        """Keep the servos' EEPROM, remove port and socket, end the camera."""
+        keepsake.save(self._arm, self._folder, self._eeproms)
         self._pty.close()
         self._control.close()
         self._camera.close()

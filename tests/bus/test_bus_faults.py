@@ -59,6 +59,7 @@ def _mixed(answer: bytes) -> bytes:
 KINDS: dict[str, Fault] = {
     "no answer": lambda id, answer: [],
     "one answer 120 ms late": lambda id, answer: [(0.12, answer)],
+    "answers late by any time": lambda id, answer: [(DICE.uniform(0.003, 0.15), answer)],
     "one answer 4 ms late": lambda id, answer: [(0.004, answer)],
     "a noise byte before": lambda id, answer: [(0.0, DICE.randbytes(1) + answer)],
     "noise that looks like a header": lambda id, answer: [(0.0, b"\xff\xff\x03" + answer)],
@@ -291,3 +292,22 @@ def test_nobody_is_asked_for_an_echo_while_all_is_well(bus: Bus, clock: VirtualC
     master.read(3, "present_position")
     assert Instruction.SYNC_READ in {f.instruction for f in bus.requests}
     assert PROBE not in [f.to_bytes() for f in bus.requests]
+
+
+def test_after_a_miss_nothing_is_asked_before_the_line_has_been_quiet_for_2_ms(
+    bus: Bus, clock: VirtualClock
+) -> None:
+    master = Master(bus, clock, retries=0)
+    assert len(master.sync_read(IDS, 56, 2)) == 3
+    bus.fault = lambda id, answer: [] if id == 3 else [(0.0, answer)]
+    assert 3 not in master.sync_read(IDS, 56, 2)
+    missed_s = clock.monotonic()
+    bus.fault = lambda id, answer: [(0.0, answer)]
+    bus.wire = [(missed_s + late_s, b"\x11") for late_s in (0.0015, 0.003, 0.0045)]
+    before = master.statistics()
+    reading = master.sync_read(IDS, 56, 2)
+    assert len(reading) == 3
+    assert min(r.at_s for r in reading.values()) >= missed_s + 0.0065 - 1e-9
+    after = master.statistics()
+    assert after.drains == before.drains + 1
+    assert after.discarded_bytes == before.discarded_bytes + 3

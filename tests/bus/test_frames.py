@@ -170,3 +170,10 @@ def test_a_frame_behind_a_torn_one_is_found_once_nothing_more_comes() -> None:
     assert scanner.feed(b"\xff\xff\x01\x20\x00" + encode(1, 0) + encode(1, 4)) == []
     assert scanner.finish() == [Frame(1, 0, b""), Frame(1, 4, b"")]
     assert (scanner.skipped_bytes, scanner.pending_bytes) == (5, 0)
+
+
+def test_the_ends_of_ids_and_lengths_are_inside() -> None:
+    assert frames.sync_read((0, 253), 1, 2)
+    scanner = FrameScanner()
+    too_long = bytes((0xFF, 0xFF, 1, frames.MAX_PARAMS + 3))
+    assert scanner.feed(too_long + encode(1, 0)) == [Frame(1, 0, b"")], "no wait for its end"

@@ -18,6 +18,7 @@ from arena import Arena
 
 from armlabd.arm.joints import Pose
 from armlabd.arm.path import Program, pack
+from armlabd.arm.placement import Placement
 from armlabd.check.checker import check_plan
 from armlabd.check.report import Report
 from armlabd.config import Config
@@ -183,8 +184,10 @@ async def virtual_house(
             arena.core.disk.close()
 
 
-def build(folder: Path, config: Config, arena: Arena) -> tuple[Rig, HttpServer]:
-    """Every room, as the daemon builds them."""
+def build(
+    folder: Path, config: Config, arena: Arena, base: Placement | None = None
+) -> tuple[Rig, HttpServer]:
+    """Every room, as the daemon builds them; `base`: where an aligned arm stands."""
     clock = arena.clock
     rate, audit = RateLimiter.of(config, clock), Audit(folder / "audit", clock)
     (folder / "audit").mkdir(exist_ok=True)
@@ -198,6 +201,7 @@ def build(folder: Path, config: Config, arena: Arena) -> tuple[Rig, HttpServer]:
         simulated=True,
         rate=rate,
         look=eye.look,
+        base=base,
     )
     runs = RunManager(
         session,

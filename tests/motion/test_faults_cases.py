@@ -356,6 +356,19 @@ def test_a_sag_in_motion_is_told_once_with_its_minimum(arena: Arena) -> None:
     assert sum("The supply fell" in note for note in arena.notes) == 1
 
 
+@pytest.mark.parametrize(("ticks", "code"), [(2, "ok"), (3, "servo_fault")])
+def test_two_low_readings_of_the_voltage_are_a_spike_and_three_end_the_motion(
+    arena: Arena, ticks: int, code: str
+) -> None:
+    number = arena.move(arena.program(AWAY, 20.0))
+    arena.run(1.0)
+    inject(arena, "voltage decivolts=80")
+    for _ in range(ticks):
+        arena.step()
+    inject(arena, "voltage decivolts=120")
+    assert arena.answer(number)["code"] == code
+
+
 def test_settings_left_unlocked_are_locked_before_the_next_motion(arena: Arena) -> None:
     inject(arena, "unlock id=3")
     arena.run(4.0)
@@ -411,6 +424,15 @@ def test_the_others_are_read_on_while_one_is_missing(arena: Arena) -> None:
     assert servos["wrist_roll"]["temperature_c"] == 50
     assert "temperature_c" not in servos["elbow_flex"]
     assert servos["elbow_flex"]["health"] == "missing"
+    assert servos["shoulder_lift"]["health"] == "ok"
+
+
+def test_the_servo_before_the_broken_cable_is_not_the_sick_one(arena: Arena) -> None:
+    inject(arena, "break after=3")
+    arena.run(3.0)
+    servos = slow_state(arena.core)["servos"]
+    assert "servo 3 (elbow_flex)" in quick_state(arena.core)["next"]
+    assert servos["elbow_flex"]["health"] == "ok"
 
 
 # --- values ---------------------------------------------------------------------------------------

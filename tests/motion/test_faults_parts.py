@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from armlabd.arm.joints import Pose
 from armlabd.bus.registers import Feedback
 from armlabd.motion import inspection, thresholds
 from armlabd.motion.chain import ALL_SILENT, broken_after, missing_sentence, silence_sentence
@@ -22,6 +23,8 @@ from armlabd.motion.health import (
 )
 from armlabd.motion.inspection import Inspection, brown_out_sentence, changed, started_anew
 from armlabd.motion.jumps import Jumps
+from armlabd.motion.measured import Measured
+from armlabd.motion.stall import Stall
 from armlabd.motion.supply import Supply
 from armlabd.motion.thresholds import share_left, supply_class
 from armlabd.sim.servo import VirtualServo
@@ -217,6 +220,34 @@ def test_no_motion_within_the_speed_is_ever_a_jump(steps: list[int]) -> None:
     for count, step in enumerate(steps, 1):
         place = (place + step) % 4096
         assert jumps.believes((place, *HOME[1:]), count / 100)
+
+
+# --- stall ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("behind_deg", "load", "current", "velocity", "stalls"),
+    [
+        (4.0, 0, 250, 0, True), (4.0, 0, 249, 0, False), (4.0, 0, -250, 0, True),
+        (4.0, 600, 0, 0, True), (4.0, 599, 0, 0, False), (4.0, -600, 0, 0, True),
+        (4.0, 600, 250, 20, False), (4.0, 600, 250, 19, True), (3.0, 1000, 400, 0, False),
+        (8.0, 0, 0, 500, False), (8.1, 0, 0, 500, True),
+    ],
+)  # fmt: skip
+def test_a_stall_is_load_or_current_without_motion_or_far_behind_for_a_time(
+    behind_deg: float, load: int, current: int, velocity: int, stalls: bool
+) -> None:
+    measured, stall = Measured(), Stall()
+    sick = feedback(load=load, current=current, velocity=velocity)
+    measured.take({id: (sick, 0.0) for id in range(1, 7)}, None)
+    measured.pose = Pose(0.0, 0.0, 0.0, 0.0, 0.0, 50.0)
+    goal = Pose(behind_deg, 0.0, 0.0, 0.0, 0.0, 50.0)
+    assert stall.look(goal, measured, 0.0, True) is None
+    assert stall.look(goal, measured, 0.25, True) is None, "a spike"
+    sentence = stall.look(goal, measured, 0.3125, True)
+    assert (sentence is not None) is stalls
+    if sentence is not None:
+        assert "shoulder_pan does not follow" in sentence
 
 
 # --- registers in use -----------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import nan
+from math import dist, nan
 
 import pytest
 from hypothesis import given, settings
@@ -16,12 +16,13 @@ from armlabd.arm.path import Program, Target, grip_move, joint_move, line_move
 from armlabd.motion.fence import (
     RADII_M,
     SAG_DEG,
+    SHOULDER,
     _Fence,
     cut_depth_m,
     exact_violation,
     violation,
 )
-from armlabd.motion.guard import SLICE, LastLook, check_in_slices, check_program
+from armlabd.motion.guard import SLICE, LastLook, Rates, check_in_slices, check_program
 from armlabd.verdict import Code
 
 FREE = replace(
@@ -467,3 +468,97 @@ def test_numbers_too_large_to_add_up_are_numbers_all_the_same() -> None:
     fault = check_program(still(huge), FREE, huge)
     assert fault is not None
     assert fault.limit != "number:shoulder_pan"
+
+
+@pytest.mark.parametrize(("percent", "fine"), [(56.0, True), (56.1, False), (43.9, False)])
+def test_the_jaws_may_start_a_little_elsewhere(percent: float, fine: bool) -> None:
+    fault = check_program(still(HOME.with_grip(50.0)), FREE, HOME.with_grip(percent))
+    assert (fault is None) is fine
+    assert fault is None or "percent" in fault.sentence
+
+
+def test_a_start_outside_may_be_deeper_by_noise_only_and_must_gain() -> None:
+    start = HOME._replace(pan=111.0)
+    within = check_program(still(HOME._replace(pan=111.19)), FREE, start)
+    beyond = check_program(still(HOME._replace(pan=111.25)), FREE, start)
+    assert within is not None
+    assert beyond is not None
+    assert (within.code, within.point) == (Code.JOINT_LIMIT, 2), "it gains nothing"
+    assert (beyond.code, beyond.point) == (Code.OLD_STATE, 0), "it has moved since"
+
+
+def test_faults_carry_exact_figures_in_the_right_unit() -> None:
+    fault = check_program(still(HOME._replace(pan=111.1234567)), FREE, HOME._replace(pan=110.0))
+    assert fault is not None
+    assert fault.facts()["value"] == 111.12346
+    sudden = check_program(Program((HOME, HOME._replace(pan=0.5))), FREE, HOME)
+    assert sudden is not None
+    assert sudden.allowed == pytest.approx(400.0, rel=1e-3)
+    for index, unit in ((0, "deg/s"), (5, "%/s")):
+        fast = check_program(ramp(1.2, 3, index), FREE, HOME)
+        assert fast is not None
+        assert f" {unit};" in fast.sentence
+    nothing = check_program(still(HOME._replace(pan=nan)), FREE, HOME)
+    assert nothing is not None
+    assert (nothing.value, nothing.allowed) == (0.0, 0.0)
+    assert Rates(CEILINGS, DT).bends[5] == pytest.approx(0.08, rel=1e-3)
+
+
+def test_the_last_look_refuses_before_a_pin_and_names_no_point() -> None:
+    look = LastLook(FREE, DT)
+    unpinned = look.check(HOME)
+    assert unpinned is not None
+    assert (unpinned.code, unpinned.point, unpinned.value) == (Code.OLD_STATE, 0, 0.0)
+    look.pin(HOME._replace(pan=110.0))
+    beyond = look.check(HOME._replace(pan=110.1))
+    assert beyond is not None
+    assert (beyond.limit, beyond.point) == ("travel:shoulder_pan", 0)
+
+
+def test_the_reach_is_measured_from_the_shoulder() -> None:
+    stretched = Pose(20.0, 80.0, -80.0, 0.0, 0.0)
+    (depth,) = violation(stretched, replace(FREE, reach_m=0.30))
+    far = dist(forward(stretched).tool, SHOULDER)
+    assert depth.value == pytest.approx(far)
+    assert depth.depth == pytest.approx(far - 0.30)
+
+
+HIGH = ("tool", "wrist", "elbow", "roll_origin", "hinge")
+TIPS = ("fixed_tip", "moving_tip")
+
+
+@settings(max_examples=100, deadline=None)
+@given(ANYWHERE)
+def test_the_short_cut_knows_the_lowest_point_and_the_reach_to_half_a_millimetre(
+    pose: Pose,
+) -> None:
+    reach = forward(pose)
+    for names_, floor in ((HIGH, "floor_m"), (TIPS, "tip_floor_m")):
+        lowest = min(getattr(reach, name)[2] for name in names_)
+        for gap, clear in ((-6e-4, True), (1e-5, False)):
+            fence = _Fence(replace(FREE, **{floor: lowest + gap}))
+            assert fence.is_clear(pose, 0.0) is clear
+    far = dist(reach.tool, SHOULDER)
+    assert not _Fence(replace(FREE, reach_m=far - 1e-5)).is_clear(pose, 0.0)
+    assert _Fence(replace(FREE, reach_m=far + 0.03)).is_clear(pose, 0.0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ANYWHERE, st.sampled_from(["elbow", "wrist", "hinge", "fixed_tip", "moving_tip"]))
+def test_a_small_box_at_any_joint_is_seen_through_the_short_cut(pose: Pose, part: str) -> None:
+    x, y, z = getattr(forward(sagged(pose)), part)
+    box = Box("nut", (x - 2e-3, x + 2e-3), (y - 2e-3, y + 2e-3), (z - 2e-3, z + 2e-3))
+    assert violation(pose, replace(FREE, keep_out=(box,)))
+
+
+def test_a_program_of_one_point_stays_and_a_fault_names_its_point_exactly() -> None:
+    assert check_program(Program((HOME,)), FREE, HOME) is None
+    pans = (110.0, 110.0, 110.01, 110.01)
+    fault = check_program(
+        Program(tuple(HOME._replace(pan=pan) for pan in pans)), FREE, HOME._replace(pan=110.0)
+    )
+    assert fault is not None
+    assert (fault.limit, fault.point) == ("travel:shoulder_pan", 2)
+    unpinned = LastLook(FREE, DT).check(HOME)
+    assert unpinned is not None
+    assert unpinned.allowed == 0.0

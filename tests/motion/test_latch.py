@@ -230,7 +230,9 @@ def test_the_record_is_plain_text_for_people(tmp_path: Path) -> None:
 def test_the_boot_has_a_name_where_the_kernel_gives_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert isinstance(boot_id(), str)
     assert boot_id() == boot_id()
+    assert RETRY_S == 1.0
     assert len(wall_time()) >= 19
 
     def missing(self: Path, *_: object) -> str:

@@ -33,6 +33,8 @@ arm_calls_per_s = 1000
 speed_dps = 60.0
 heartbeat_s = 0.5
 exit = "release"
+[sim]
+hidden_errors = false
 """
 
 

@@ -1,0 +1,55 @@
+"""The right arm resting folded far outside its swept range comes back inside, and gently."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from arena import Arena
+
+from armlabd.arm.joints import JOINT_NAMES
+from armlabd.motion.guard import violation
+from armlabd.sim import calibration as cal
+from armlabd.sim.arm import VirtualArm
+from armlabd.sim.world import World
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors/calibrations.json").read_text())
+RAW = VECTORS["folded_past_the_swept_range_raw"]
+GENTLE_DPS = (
+    20.0  # of any joint on the way: 10 by program, 13 while torque comes on, and catching up
+)
+
+
+def folded_arm(name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Arena:
+    """An arm that carries a published calibration, limp where a folded one was found."""
+    file = VECTORS["files"][name]
+    specs = tuple(cal.JointSpec(**file[joint]) for joint in JOINT_NAMES)
+    monkeypatch.setattr(cal, "SPECS", specs)
+    arm = VirtualArm(World(blocks=()), now_s=100.0, sag=False)
+    arm._ends = ((-9e9, 9e9),) * 6
+    for spec, servo, joint in zip(specs, arm.servos, JOINT_NAMES, strict=True):
+        servo.motor.place(RAW[joint] + spec.homing_offset)
+        arm._in_hand[JOINT_NAMES.index(joint)] = servo.motor.position
+    return Arena(folder, arm=arm, calibration=json.dumps(file)).ready()
+
+
+@pytest.mark.parametrize("name", VECTORS["files"])
+def test_an_arm_folded_past_its_swept_range_is_brought_inside_gently(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    arena = folded_arm(name, monkeypatch, tmp_path)
+    assert violation(arena.pose, arena.core.link.limits)
+    fastest, codes = 0.0, []
+    for _ in range(2):
+        number, before = arena.ask("come_inside"), arena.arm.shown_deg()
+        while number not in arena.answers:
+            arena.run(0.1)
+            now = arena.arm.shown_deg()
+            moved = (abs(b - a) for a, b in zip(before[:5], now[:5], strict=True))
+            fastest, before = max(fastest, *moved), now
+        codes.append(arena.answers[number]["code"])
+    # Switched on beyond their limits the servos turn back by themselves; then the rest is planned.
+    assert codes == ["old_state", "ok"]
+    assert violation(arena.pose, arena.core.link.limits) == ()
+    assert fastest / 0.1 < GENTLE_DPS
