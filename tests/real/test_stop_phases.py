@@ -37,14 +37,17 @@ def far_enough(run: dict[str, Any], done: int) -> bool:
 
 def stop_and_prove(arm: RealArm, since: int) -> None:
     """Stop; six of six; no goal and no torque-on after the first torque-off; latched."""
+    energised = any(arm.world("state")["torque"])
     answer = arm.agent.request("POST", "/call/stop", {})
     assert answer.status == 200, answer
     assert answer.body["written"] is True
     assert answer.body["confirmed"] == 6
     frames = arm.frames(since)
-    first = next(i for i, f in enumerate(frames) if f["kind"] == "torque_off")
-    assert frames[first]["broadcast"] is True
-    assert {f["kind"] for f in frames[first:]} == {"torque_off"}
+    off = [i for i, f in enumerate(frames) if f["kind"] == "torque_off"]
+    assert off or not energised, "a limp arm may lose the frame to a late answer, and stay limp"
+    for first in off[:1]:
+        assert frames[first]["broadcast"] is True
+        assert {f["kind"] for f in frames[first:]} == {"torque_off"}
     assert arm.world("state")["torque"] == [False] * 6
     status = arm.status()
     assert status["stopped"] is True
