@@ -25,7 +25,7 @@ from armlabd.sim.calibration import calibration_json
 
 pytestmark = pytest.mark.real
 REQUESTS = 14
-# an arm that is put elsewhere while its torque comes on has, as far as it can tell, a slipped encoder
+# an arm put elsewhere while its torque comes on has, as far as it can tell, a slipped encoder
 ARM_TROUBLE = ("no_arm", "bus_lost", "servo_fault")
 WORDS = (*["call"] * 5, "plan", "goal", "stop", "clear", "cancel", "answer", "limp", "pause")
 TOOLS = ("open_gripper", "close_gripper", "go_home", "look", "wave_hello")
