@@ -66,13 +66,13 @@ class CheckContext:
         check: CheckConfig,
         table: ToolTable,
         settings: MoveSettings,
-        pose: Pose,
+        pose: Pose | None,
         *,
         holding: bool = False,
         scene: SeenScene | None = None,
         block_height_m: float = BLOCK_HEIGHT_M,
     ) -> CheckContext:
-        """The context of the settings' [check] for an arm that stands at `pose`."""
+        """The context of the settings' [check] for an arm at `pose`; None: reach is not checked."""
         return cls(
             table,
             pose,

@@ -18,18 +18,14 @@ def check_context(
     session: RobotSession, config: Config, scene: Scene | None = None
 ) -> CheckContext:
     """For a plan that would start now. Without a known pose, reach is not checked."""
-    limits = config.check
-    return CheckContext(
-        table=session.table,
-        pose=session.pose,
+    return CheckContext.of(
+        config.check,
+        session.table,
+        session.move_settings,
+        session.pose,
         holding=session.holding,
-        settings=session.move_settings,
         scene=scene,
-        max_steps=limits.max_steps,
-        max_duration_s=limits.max_duration_s,
-        max_drop_m=limits.max_drop_m,
         block_height_m=config.perceive.block_height_m or BLOCK_HEIGHT_M,
-        strict=limits.strict,
     )
 
 

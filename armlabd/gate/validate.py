@@ -6,7 +6,6 @@ lie outside every range. Ends of ranges are inside. Nothing is clamped or conver
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,27 +13,6 @@ from armlabd.gate.tools import Parameter, Tool, ToolTable
 from armlabd.verdict import Code, Problem, Verdict
 
 SHOWN = 60  # characters of a caller's own value that a sentence repeats
-
-
-def parse_arguments(body: bytes | str) -> dict[str, Any] | Verdict:
-    """A request's body as arguments; a blank one means none. Else BAD_JSON or NOT_AN_OBJECT."""
-    try:
-        text = body.decode("utf-8-sig") if isinstance(body, bytes) else body
-        found = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError) as error:
-        reason = str(error) or "nested too deeply"
-        return Verdict.refused(
-            Code.BAD_JSON,
-            f"The arguments are not valid JSON: {shown(reason, plain=True)}. "
-            'Send one object, for example {"percent": 50}.',
-        )
-    if isinstance(found, dict):
-        return found
-    return Verdict.refused(
-        Code.NOT_AN_OBJECT,
-        f"The arguments must be a JSON object, but got {shown(found)}. "
-        'Send for example {"percent": 50}, or nothing for a tool without parameters.',
-    )
 
 
 def unknown_tool(table: ToolTable, name: object) -> Verdict:
