@@ -20,7 +20,6 @@ from typing import Any
 
 from armlabd.arm.calibration import Calibration, CalibrationError, parse
 from armlabd.arm.joints import SERVO_IDS
-from armlabd.arm.limits import CEILINGS, LimitError, Limits
 from armlabd.bus.errors import PortLost
 from armlabd.bus.port import Transport
 from armlabd.clock import Clock
@@ -41,7 +40,7 @@ from armlabd.motion.measured import Measured
 from armlabd.motion.messages import StopResult
 from armlabd.motion.requests import STOPPED, Requests
 from armlabd.motion.servos import Servos, Sight
-from armlabd.motion.settings import CoreSettings, SettingsError
+from armlabd.motion.settings import CoreSettings, limits_of
 from armlabd.motion.stop import Hold, StopLane
 from armlabd.motion.watch import Watch
 from armlabd.verdict import Code
@@ -113,7 +112,7 @@ class Core:
             clock,
             settings.baud,
             self._calibration(),
-            _limits(settings),
+            limits_of(settings),
             self.note,
         )
 
@@ -385,15 +384,6 @@ class Core:
     ) -> None:
         """One request. `reply` is called with the answer, at once or when it is known."""
         self.requests.handle(request, reply, owner, received_s)
-
-
-def _limits(settings: CoreSettings) -> Limits:
-    if settings.limits is None:
-        return CEILINGS
-    try:
-        return Limits.from_dict(settings.limits)
-    except LimitError as error:
-        raise SettingsError(error.sentence) from None
 
 
 def _never() -> bool:

@@ -12,6 +12,8 @@ import zlib
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from armlabd.arm.limits import CEILINGS, LimitError, Limits
+
 Joints5 = tuple[float, float, float, float, float]
 
 EXITS = ("park", "hold", "release")
@@ -120,3 +122,13 @@ def _check_pose(name: str, value: object) -> None:
 def _check_positive(name: str, value: float) -> None:
     if not is_number(value) or value <= 0:
         raise SettingsError(f"{name} is {value!r}; it must be a number above zero")
+
+
+def limits_of(settings: CoreSettings) -> Limits:
+    """The limits that the settings hand over, else the ceilings. Raises SettingsError."""
+    if settings.limits is None:
+        return CEILINGS
+    try:
+        return Limits.from_dict(settings.limits)
+    except LimitError as error:
+        raise SettingsError(error.sentence) from None
