@@ -75,6 +75,13 @@ class Code(StrEnum):
     AMBIGUOUS = "ambiguous"
     UNKNOWN_PLACE = "unknown_place"
     ANSWER_TIMEOUT = "answer_timeout"
+    IMPOSSIBLE = "impossible"  # the planner says that the arm cannot do this
+    # --- models
+    NO_MODEL = "no_model"  # not on this board, or no such backend
+    MODEL_MEMORY = "model_memory"  # does not fit the memory that is free
+    MODEL_LOST = "model_lost"  # worker or server gone, or it failed to load
+    MODEL_TIMEOUT = "model_timeout"  # loading or answering took too long
+    MODEL_ANSWER = "model_answer"  # what it wrote is not of the schema
     # --- the daemon
     BAD_CONFIG = "bad_config"
     DISK = "disk"  # a record could not be written

@@ -67,6 +67,13 @@ STATUS: Mapping[Code, int] = {
     Code.OBJECT_MISSING: 409,
     Code.AMBIGUOUS: 409,
     Code.UNKNOWN_PLACE: 400,
+    Code.IMPOSSIBLE: 409,
+    # models
+    Code.NO_MODEL: 404,
+    Code.MODEL_MEMORY: 409,
+    Code.MODEL_LOST: 503,
+    Code.MODEL_TIMEOUT: 503,
+    Code.MODEL_ANSWER: 503,
     # the daemon
     Code.BAD_CONFIG: 500,
     Code.INTERNAL: 500,
