@@ -5,6 +5,7 @@ Ends of ranges are inside. Booleans and text are not numbers. Nothing is clamped
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -199,10 +200,88 @@ class ObjectConfig(Part):
     size_m: Annotated[float, Field(ge=0.015, le=0.045)] = 0.03
 
 
+Tag = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f]*$")]
+Variant = Literal["fp32", "fp16", "int8", "uint8", "quantized", "q4", "q4f16", "bnb4"]
+
+
+class OllamaConfig(Part):
+    """[planner.ollama]: the Ollama server and the model that plans. No model: "auto" is rules."""
+
+    url: str = "http://127.0.0.1:11434"
+    model: Tag = ""
+    load_timeout_s: Annotated[float, Field(ge=1, le=3600)] = 300.0
+    answer_timeout_s: Annotated[float, Field(ge=1, le=3600)] = 60.0
+    keep_alive_s: Annotated[int, Field(ge=-1, le=604_800)] = 3600
+    num_ctx: Annotated[int, Field(ge=1024, le=131_072)] = 8192
+    allow_remote: StrictBool = False
+
+    @model_validator(mode="after")
+    def _is_an_address(self) -> Self:
+        if not re.fullmatch(r"https?://[^\s/?#@]+/?", self.url):
+            raise ValueError('url is "http://HOST:PORT", such as "http://127.0.0.1:11434"')
+        return self
+
+
+class SmolVlmConfig(Part):
+    """[planner.smolvlm]: a model folder that this board runs itself, in the model worker."""
+
+    model: Tag = ""
+    variant: Variant = "int8"
+    vision_variant: Variant | Literal[""] = ""
+    embed_variant: Variant | Literal[""] = ""
+    threads: Annotated[int, Field(ge=0, le=64)] = 0
+    providers: tuple[Name, ...] = Field(default=("CPUExecutionProvider",), min_length=1)
+    tiles: Annotated[int, Field(ge=1, le=17)] = 1
+    window: Annotated[int, Field(ge=1024, le=131_072)] = 4096
+    load_timeout_s: Annotated[float, Field(ge=1, le=3600)] = 120.0
+    answer_timeout_s: Annotated[float, Field(ge=1, le=3600)] = 60.0
+    idle_unload_s: Annotated[float, Field(ge=0, le=86_400)] = 0.0
+
+
 class PlannerConfig(Part):
     """[planner]: who turns a sentence into a plan."""
 
-    backend: Literal["auto", "rules"] = "auto"
+    backend: Literal["auto", "rules", "ollama", "smolvlm"] = "auto"
+    form: Literal["skills", "tools"] = "skills"
+    ollama: OllamaConfig = OllamaConfig()
+    smolvlm: SmolVlmConfig = SmolVlmConfig()
+
+    @model_validator(mode="after")
+    def _names_its_model(self) -> Self:
+        if self.backend == "ollama" and not self.ollama.model:
+            raise ValueError('backend = "ollama" needs a model in [planner.ollama] model')
+        if self.backend == "smolvlm" and not self.smolvlm.model:
+            raise ValueError('backend = "smolvlm" needs a model in [planner.smolvlm] model')
+        return self
+
+
+BoxFormat = Literal[
+    "auto",
+    "none",
+    "pixels",
+    "pixels-resized",
+    "pixels-padded",
+    "unit",
+    "unit-resized",
+    "unit-padded",
+    "thousand",
+    "thousand-resized",
+    "thousand-padded",
+]
+
+
+class VisionConfig(Part):
+    """[vision]: a model that looks at pictures beside the colours; its words are claims only."""
+
+    backend: Literal["none", "ollama", "smolvlm"] = "none"
+    model: Tag = ""
+    box_format: BoxFormat = "auto"
+
+    @model_validator(mode="after")
+    def _names_its_model(self) -> Self:
+        if self.backend != "none" and not self.model:
+            raise ValueError(f'backend = "{self.backend}" needs a model in [vision] model')
+        return self
 
 
 class CheckConfig(Part):
@@ -289,6 +368,7 @@ class Config(Part):
     )
     places: dict[Name, Pair] = Field(default_factory=lambda: dict(PLACES), max_length=100)
     planner: PlannerConfig = PlannerConfig()
+    vision: VisionConfig = VisionConfig()
     check: CheckConfig = CheckConfig()
     run: RunConfig = RunConfig()
     http: HttpConfig = HttpConfig()

@@ -14,7 +14,7 @@ from armlabd.check.report import Report
 from armlabd.clock import SystemClock
 from armlabd.config import Config
 from armlabd.daemon.core_process import CoreProcess
-from armlabd.daemon.planners import make_planner
+from armlabd.daemon.planners import ModelHouse
 from armlabd.daemon.settings import limits_of
 from armlabd.daemon.state import StateError
 from armlabd.daemon.status import StatusBoard
@@ -93,6 +93,7 @@ class Rooms:
         self.core = CoreProcess(settings, self.client, self._core_changed)
         camera = make_camera(config.camera, sim_control, clock)
         self.eye = Eye(camera, SceneSettings.from_config(config), clock)
+        self.models = ModelHouse(config)
         self.session = self._make_session()
         self.runs = self._make_runs(RunStore(state / "runs", config.run.keep))
         self.house = self._make_house()
@@ -114,7 +115,7 @@ class Rooms:
         return RunManager(
             self.session,
             self.eye,
-            make_planner(self._config),
+            self.models.planner,
             store,
             self._config,
             Ledger(self._audit, self._simulated),
@@ -140,6 +141,7 @@ class Rooms:
     async def start(self) -> None:
         """Bring up the core. Raises CoreError."""
         await self.core.start()
+        await self.models.start()
         self._watching = asyncio.create_task(self._watch_stop(), name="stop watch")
 
     async def end_runs(self) -> None:
@@ -155,6 +157,7 @@ class Rooms:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
+        await self.models.close()
         self.eye.close()
 
     async def _check(self, plan: Plan) -> Report:

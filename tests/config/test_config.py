@@ -26,6 +26,13 @@ def leaves(model: BaseModel, prefix: str = "") -> dict[str, Any]:
     return found
 
 
+def nested(key: str, value: Any) -> dict[str, Any]:
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    found: dict[str, Any] = value
+    return found
+
+
 def test_the_shipped_file_gives_exactly_the_defaults() -> None:
     assert load_config(SHIPPED) == Config()
 
@@ -64,6 +71,12 @@ FAULTS = [
     ('[[objects]]\nlabel = "x"\nhue = [[0, 10]]\nsize_m = 3\n', "objects.0.size_m = 3 (line 4)"),
     ('[places]\nbin = [0.2, nan]\n', "places.bin.1 = nan (line 2)"),
     ('[http]\ncertificate = "a.pem"\n', "certificate and key switch TLS on together"),
+    ('[planner]\nbackend = "ollama"\n', 'needs a model in [planner.ollama] model'),
+    ('[planner.ollama]\nurl = "localhost"\n', "planner.ollama = "),
+    ('[planner.ollama]\nurl = "http://a:1/x"\n', 'url is "http://HOST:PORT"'),
+    ('[planner.smolvlm]\nvariant = "q5"\n', "planner.smolvlm.variant = 'q5' (line 2)"),
+    ('[vision]\nbackend = "smolvlm"\n', "needs a model in [vision] model"),
+    ('[vision]\nbox_format = "percent"\n', "vision.box_format = 'percent' (line 2)"),
     ("[workspace]\nx_min = 0.2\nx_max = 0.15\n", "x_min must be below x_max"),
 ]  # fmt: skip
 
@@ -92,16 +105,18 @@ def test_every_fault_is_reported_at_once() -> None:
         ("motion.lease_s", 0.3, 2.0, 0.01),
         ("run.answer_timeout_s", 1.0, 86_400.0, 0.1),
         ("check.max_drop_m", 0.02, 0.2, 0.001),
+        ("planner.ollama.load_timeout_s", 1.0, 3600.0, 0.1),
+        ("planner.ollama.answer_timeout_s", 1.0, 3600.0, 0.1),
+        ("planner.smolvlm.idle_unload_s", 0.0, 86_400.0, 0.1),
     ],
 )
 def test_ends_are_inside(key: str, low: float, high: float, step: float) -> None:
-    section, name = key.split(".")
     for value in (low, low + step, high - step, high):
-        parsed = parse_config({section: {name: value}})
-        assert getattr(getattr(parsed, section), name) == value
+        parsed = parse_config(nested(key, value))
+        assert leaves(parsed)[key] == value
     for value in (low - step, high + step):
         with pytest.raises(ConfigError):
-            parse_config({section: {name: value}})
+            parse_config(nested(key, value))
 
 
 def test_a_missing_file_is_refused_and_named(tmp_path: Path) -> None:
