@@ -1,4 +1,4 @@
-"""The whole house in one process: see rig.py. The core's arena lends its virtual arm."""
+"""The whole house in one process: `armlabd/bench/virtual.py` builds it."""
 
 from __future__ import annotations
 

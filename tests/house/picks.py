@@ -6,7 +6,6 @@ calibration measured, no leap between two goals, nothing of the hand in the tabl
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import math
 import random
@@ -15,13 +14,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aiohttp import ClientSession
-from arena import Arena
-from rig import QUICK, STEPS_AT_ONCE, VIEW, Rig, build
 from scripted_person import Act, Scripted
 
 from armlabd.arm.calibration import Calibration, parse
 from armlabd.arm.joints import JOINT_NAMES
+from armlabd.bench.arena import Arena
+from armlabd.bench.virtual import QUICK, VIEW, Rig, build, lived_in
 from armlabd.bus.errors import PortLost
 from armlabd.bus.master import Master
 from armlabd.cli.calibrate import points_of
@@ -125,26 +123,8 @@ async def hiding_house(folder: Path, seed: int, *, align: bool) -> AsyncIterator
     arena.ready()
     judge = Judge(arena, calibration)
     rig, server = build(folder, config, arena, calibration.placement)
-    stepper = asyncio.create_task(_step(arena, judge))
-    await server.start()
-    async with ClientSession(server.url) as client:
-        rig.http = client
-        try:
-            yield rig, judge
-        finally:
-            await rig.runs.close()
-            await server.close()
-            stepper.cancel()
-            await asyncio.gather(stepper, return_exceptions=True)
-            arena.core.disk.close()
-
-
-async def _step(arena: Arena, judge: Judge) -> None:
-    while True:
-        for _ in range(STEPS_AT_ONCE):
-            arena.step()
-        judge.look()
-        await asyncio.sleep(0.0005)
+    async with lived_in(rig, server, lambda _: judge.look()):
+        yield rig, judge
 
 
 async def pick(rig: Rig, dice: random.Random) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rig import AGENT, OPERATOR, Rig, virtual_house
 from test_frames_property import judge
 
+from armlabd.bench.virtual import AGENT, OPERATOR, Rig, virtual_house
 from armlabd.sim.blocks import Block
 
 numbers = st.one_of(

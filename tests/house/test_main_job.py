@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from plans import bad_plan, ten_steps
-from rig import virtual_house
 
+from armlabd.bench.virtual import virtual_house
 from armlabd.sim.blocks import Block
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import Rig, virtual_house
 
+from armlabd.bench.virtual import Rig, virtual_house
 from armlabd.motion.state import slow_state
 from armlabd.sim.blocks import Block
 from armlabd.sim.commands import Commands, parse_line

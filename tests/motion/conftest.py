@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from arena import Arena
+from armlabd.bench.arena import Arena
 
 
 @pytest.fixture

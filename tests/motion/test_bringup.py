@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from arena import Arena
 
 from armlabd.arm.joints import HOME, Pose
+from armlabd.bench.arena import Arena
 from armlabd.sim.arm import VirtualArm
 from armlabd.sim.world import World
 

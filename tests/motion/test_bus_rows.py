@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from arena import START, Arena
 from test_faults import inject
 
 from armlabd.arm.joints import Pose
 from armlabd.arm.program import Program
+from armlabd.bench.arena import START, Arena
 from armlabd.bus.errors import NoAnswer
 from armlabd.bus.frames import BROADCAST_ID, Instruction
 from armlabd.bus.master import Master

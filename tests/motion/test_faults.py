@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
-from arena import START, Arena
 
 from armlabd.arm.joints import Pose
+from armlabd.bench.arena import START, Arena
 from armlabd.motion.state import quick_state, slow_state
 from armlabd.sim.commands import Commands, parse_line
 from armlabd.sim.fault_commands import FAULTS

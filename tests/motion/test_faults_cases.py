@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from arena import START, Arena
 from test_faults import counts, inject
 
 from armlabd.arm.joints import Pose
 from armlabd.arm.kinematics import reach_down
 from armlabd.arm.path import Target, grip_move, line_move
+from armlabd.bench.arena import START, Arena
 from armlabd.motion.state import quick_state, slow_state
 from armlabd.sim import memory as at
 from armlabd.sim.blocks import Block

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from arena import Arena
 
 from armlabd.arm.joints import JOINT_NAMES
+from armlabd.bench.arena import Arena
 from armlabd.motion.guard import violation
 from armlabd.sim import calibration as cal
 from armlabd.sim.arm import VirtualArm

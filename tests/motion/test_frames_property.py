@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from arena import Arena
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import judge_goals
@@ -18,6 +17,7 @@ from judging import judge_goals
 from armlabd.arm.joints import HOME, Pose
 from armlabd.arm.limits import CEILINGS
 from armlabd.arm.path import Program, grip_move, pack
+from armlabd.bench.arena import Arena
 
 START = HOME._replace(grip=50.0)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from arena import Arena
 
 from armlabd.arm.joints import HOME, Pose
+from armlabd.bench.arena import Arena
 from armlabd.motion.button import ScriptedLine
 from armlabd.motion.guard import START_TOLERANCE_DEG
 from armlabd.motion.latch import read_cause

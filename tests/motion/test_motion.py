@@ -8,12 +8,12 @@ from math import inf, nan
 from typing import Any
 
 import pytest
-from arena import Arena
 
 from armlabd.arm.joints import HOME, Pose
 from armlabd.arm.kinematics import forward
 from armlabd.arm.path import Program, grip_move, pack, still
 from armlabd.arm.program import DT_S
+from armlabd.bench.arena import Arena
 from armlabd.motion.fence import violation
 from armlabd.motion.job import Job
 from armlabd.motion.requests import PackedPoints

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from arena import Arena, Tap
+
+from armlabd.bench.arena import Arena, Tap
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bus"))
 

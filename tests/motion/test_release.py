@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from arena import Arena
 
 from armlabd.arm.joints import Pose
+from armlabd.bench.arena import Arena
 from armlabd.bus.errors import PortError, PortKind
 from armlabd.bus.port import Transport
 from armlabd.motion import release as helper

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from arena import Arena
 
 from armlabd.arm.joints import HOME, SERVO_IDS, Pose
 from armlabd.arm.path import Program, grip_move, still
+from armlabd.bench.arena import Arena
 from armlabd.bus.errors import PortError
 from armlabd.bus.master import torque_off_frame
 from armlabd.motion.disk import Ticket

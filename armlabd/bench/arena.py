@@ -32,6 +32,7 @@ class Tap(InProcessTransport):
         self._scanner = FrameScanner(requests=True)
 
     def write(self, data: bytes) -> None:
+        """Put it on the wire, and note every whole frame."""
         super().write(data)
         for frame in self._scanner.feed(data):
             row = (self.clock.monotonic(), frame.id, frame.error, frame.params)
@@ -81,15 +82,18 @@ class Arena:
         self._ids = 0
 
     def open(self) -> Tap:
+        """A fresh port, tapped. Raises PortError while it is out."""
         if not self.port_there:
             raise PortError(PortKind.MISSING, "There is no such port.")
         return Tap(self.cable, self.frames)
 
     def unplug(self) -> None:
+        """Pull the plug; the port is gone with it."""
         self.port_there = False
         self.cable.unplug()
 
     def replug(self) -> None:
+        """Put it back."""
         self.cable.plug()
         self.port_there = True
 
@@ -106,17 +110,21 @@ class Arena:
         core.tick()
 
     def run(self, seconds: float) -> None:
+        """Let so much virtual time pass."""
         until_s = self.clock.monotonic() + seconds
         while self.clock.monotonic() < until_s - 1e-9 and not self.core.finished:
             self.step()
 
     def until(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
+        """Step until the condition holds. Raises TimeoutError after so much virtual time."""
         until_s = self.clock.monotonic() + seconds
         while not condition():
-            assert self.clock.monotonic() < until_s, "it did not come to pass"
+            if self.clock.monotonic() >= until_s:
+                raise TimeoutError("it did not come to pass")
             self.step()
 
     def ready(self) -> Arena:
+        """Step until servos have been found and read."""
         self.until(lambda: self.core.link.ready and self.core.measured.pose is not None, 5.0)
         return self
 
@@ -132,6 +140,7 @@ class Arena:
         return number
 
     def answer(self, number: int, seconds: float = 60.0) -> dict[str, Any]:
+        """The answer to a request, once it is there. Raises TimeoutError."""
         self.until(lambda: number in self.answers, seconds)
         return self.answers[number]
 
@@ -140,24 +149,29 @@ class Arena:
         return self.answers[self.ask(do, **body)]
 
     def move(self, program: Program, **body: Any) -> int:
+        """Ask for a program; its number."""
         return self.ask("move", program=pack(program), **body)
 
     def program(self, goal: Pose, speed_dps: float = 60.0) -> Program:
+        """From where the arm is wanted now to a pose, in one joint move."""
         start = self.core.conductor.goal or self.pose
         return joint_move(start, goal, speed_dps, self.core.link.limits)
 
     def go(self, goal: Pose, speed_dps: float = 60.0, **body: Any) -> dict[str, Any]:
+        """Move there and wait for the answer. Raises TimeoutError."""
         return self.answer(self.move(self.program(goal, speed_dps), **body))
 
     # --- looking
 
     @property
     def pose(self) -> Pose:
+        """As the core measured it last."""
         assert self.core.measured.pose is not None
         return self.core.measured.pose
 
     @property
     def torque(self) -> list[bool]:
+        """Of the six servos, as they truly are."""
         return [servo.torque_on for servo in self.arm.servos]
 
     def goals(self, since: int = 0) -> list[tuple[float, dict[int, int]]]:

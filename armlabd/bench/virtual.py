@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aiohttp import ClientSession
-from arena import Arena
 
 from armlabd.arm.joints import Pose
 from armlabd.arm.path import Program, pack
 from armlabd.arm.placement import Placement
+from armlabd.bench.arena import Arena
 from armlabd.check.checker import check_plan
 from armlabd.check.report import Report
 from armlabd.config import Config
@@ -28,6 +28,7 @@ from armlabd.doors.http.house import House
 from armlabd.doors.http.server import HttpServer
 from armlabd.execute.context import check_context
 from armlabd.execute.eye import Eye
+from armlabd.execute.goal import Planner
 from armlabd.execute.runs import RunManager
 from armlabd.gate.ledger import Ledger
 from armlabd.gate.rate import RateLimiter, WrongKeys
@@ -47,8 +48,8 @@ from armlabd.sim.picture import render
 from armlabd.sim.world import World
 from armlabd.verdict import Code, Verdict
 
-AGENT = "agent-key-of-the-tests-0001"
-OPERATOR = "operator-key-of-the-tests-0001"
+AGENT = "agent-key-of-the-virtual-house"
+OPERATOR = "operator-key-of-the-virtual-house"
 QUICK: Mapping[str, Any] = {
     "rate": {k: 1000 for k in ("calls_per_s", "reads_per_s", "goals_per_s", "arm_calls_per_s")},
     "motion": {"speed_dps": 60.0},
@@ -66,6 +67,7 @@ class DirectCore:
 
     @property
     def snapshot(self) -> CoreState:
+        """The state as it is now."""
         return CoreState.from_dict(quick_state(self._arena.core))
 
     async def _ask(self, do: str, **body: Any) -> dict[str, Any]:
@@ -82,20 +84,25 @@ class DirectCore:
         torque_percent: float | None = None,
         run: str | None = None,
     ) -> MotionResult:
+        """Run a whole program and wait for its end."""
         body = {"contact": contact, "torque_percent": torque_percent, "run": run}
         return MotionResult.from_dict(await self._ask("move", program=pack(program), **body))
 
     async def come_inside(self, run: str | None = None) -> MotionResult:
+        """Come back within the limits."""
         return MotionResult.from_dict(await self._ask("come_inside", run=run))
 
     async def stop(self, cause: str, by: str) -> StopResult:
+        """Stop the arm."""
         return StopResult.from_dict(await self._ask("stop", cause=cause, by=by))
 
     async def clear(self, by: str) -> Verdict:
+        """Clear the stop."""
         answer = await self._ask("clear", by=by, role="operator")
         return Verdict(Code(answer["code"]), answer["sentence"])
 
     async def cancel(self) -> None:
+        """Bring a motion to rest."""
         await self._ask("cancel")
 
 
@@ -109,12 +116,14 @@ class WorldReader:
         self._arena = arena
 
     def read(self) -> tuple[Picture, float]:
+        """A picture of the table as it is now, and when that is."""
         arm = self._arena.arm
+        assert isinstance(arm.world, World)
         joints, jaw = arm.true_deg()
         return render(arm.world, joints, jaw), self._arena.clock.monotonic()
 
     def close(self) -> None:
-        return None
+        """Nothing to let go of."""
 
 
 @dataclass
@@ -144,6 +153,7 @@ class Rig:
         return await self.wait(started["id"], *states)
 
     async def wait(self, run_id: str, *states: str) -> dict[str, Any]:
+        """The run once it has ended, or is in one of the states."""
         while True:
             run = await self.runs.get(run_id)
             assert run is not None
@@ -152,10 +162,12 @@ class Rig:
             await asyncio.sleep(0.002)
 
     def blocks(self, *blocks: Block) -> None:
+        """Lay other blocks on the table."""
         self.arena.arm.world = World(blocks=list(blocks))
         self.arena.arm.disturb()
 
     def in_bin(self) -> list[str]:
+        """Labels of the blocks that truly lie in the bin."""
         world = self.arena.arm.world
         assert isinstance(world, World)
         return world.in_bin()
@@ -163,29 +175,47 @@ class Rig:
 
 @contextlib.asynccontextmanager
 async def virtual_house(
-    folder: Path, settings: Mapping[str, Any] = QUICK, start: Pose = VIEW, **core: Any
+    folder: Path,
+    settings: Mapping[str, Any] = QUICK,
+    start: Pose = VIEW,
+    planner: Planner | None = None,
+    watch: Callable[[Arena], None] | None = None,
+    **core: Any,
 ) -> AsyncIterator[Rig]:
     """The house, cleared and ready, its arm limp at the view pose."""
     config = parse_config(settings)
     arena = Arena(folder, world=World(), start=start, limits=limits_of(config).as_dict(), **core)
     arena.ready()
-    rig, server = build(folder, config, arena)
-    stepper = asyncio.create_task(_step(arena))
+    rig, server = build(folder, config, arena, planner=planner)
+    async with lived_in(rig, server, watch):
+        yield rig
+
+
+@contextlib.asynccontextmanager
+async def lived_in(
+    rig: Rig, server: HttpServer, watch: Callable[[Arena], None] | None = None
+) -> AsyncIterator[None]:
+    """Let virtual time pass and the door be open; `watch` is called with the arena in between."""
+    stepper = asyncio.create_task(_step(rig.arena, watch))
     await server.start()
     async with ClientSession(server.url) as client:
         rig.http = client
         try:
-            yield rig
+            yield
         finally:
             await rig.runs.close()
             await server.close()
             stepper.cancel()
             await asyncio.gather(stepper, return_exceptions=True)
-            arena.core.disk.close()
+            rig.arena.core.disk.close()
 
 
 def build(
-    folder: Path, config: Config, arena: Arena, base: Placement | None = None
+    folder: Path,
+    config: Config,
+    arena: Arena,
+    base: Placement | None = None,
+    planner: Planner | None = None,
 ) -> tuple[Rig, HttpServer]:
     """Every room, as the daemon builds them; `base`: where an aligned arm stands."""
     clock = arena.clock
@@ -206,7 +236,7 @@ def build(
     runs = RunManager(
         session,
         eye,
-        RulesPlanner(),
+        planner or RulesPlanner(),
         RunStore(folder / "runs"),
         config,
         Ledger(audit, True),
@@ -224,8 +254,10 @@ def build(
     return Rig(arena, runs, session, audit, None), HttpServer(house)  # type: ignore[arg-type]
 
 
-async def _step(arena: Arena) -> None:
+async def _step(arena: Arena, watch: Callable[[Arena], None] | None) -> None:
     while True:
         for _ in range(STEPS_AT_ONCE):
             arena.step()
+        if watch is not None:
+            watch(arena)
         await asyncio.sleep(0.0005)
