@@ -7,7 +7,7 @@ planner is in use at that moment. So a swap during a run counts from the next pl
 from __future__ import annotations
 
 from armlabd.config import Config
-from armlabd.execute.goal import Planner
+from armlabd.plan.planner import Planner
 from armlabd.plan.rules import RulesPlanner
 
 

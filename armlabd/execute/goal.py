@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from armlabd.arm.joints import Pose
 from armlabd.arm.kinematics import forward
@@ -27,8 +27,8 @@ from armlabd.execute.think import OverError, Thinker, raise_if_over
 from armlabd.gate.moves import CLEAR_Z_M
 from armlabd.gate.session import RobotSession
 from armlabd.perceive.scene import Scene
-from armlabd.plan.context import PlanContext
 from armlabd.plan.plan import Plan
+from armlabd.plan.planner import NotPossible, Planned, Planner
 from armlabd.plan.question import Question, Stop
 from armlabd.verdict import Code, Verdict
 
@@ -37,18 +37,6 @@ log = logging.getLogger(__name__)
 MAX_ROUNDS = 12  # questions and plans of one goal together; then it is going in circles
 FINAL = frozenset({Result.STOPPED, Result.FAILED, Result.CANCELLED})
 LOST = frozenset({Code.BUS_LOST, Code.CORE_LOST})  # nothing can be moved, and that is the news
-
-
-class Planner(Protocol):
-    """Whatever turns a sentence and a scene into a plan or a question."""
-
-    name: str
-
-    def plan(self, goal: str, context: PlanContext) -> Plan | Question | Stop:
-        """The plan, a question to a person, or Stop."""
-
-    def needs_scene(self, goal: str) -> bool:
-        """False when the goal can be planned without looking."""
 
 
 @dataclass(slots=True)
@@ -151,7 +139,11 @@ class Driver:
         """A plan, an end, or None after an answered question: look and plan again."""
         await self._enter(RunState.PLANNING)
         context = plan_context(self.session, self.config, scene, self.answers, tuple(self.refusals))
-        outcome = await self.thinker.think(self.run, self.planner.plan, self.run.goal, context)
+        planned = await self.thinker.plan(self.run, self.planner, self.run.goal, context)
+        await self._tell(planned)
+        outcome = planned.outcome
+        if isinstance(outcome, NotPossible):
+            return Ending(Result.REFUSED, Code.IMPOSSIBLE, _impossible(planned, outcome))
         if isinstance(outcome, Stop):
             await self.session.stop(self.run.caller, "the goal says stop")
             return Ending(Result.STOPPED, Code.STOPPED, "The goal means stop: the arm is stopped.")
@@ -162,6 +154,15 @@ class Driver:
             return _unanswered(outcome, answer)
         self.answers[outcome.kind] = answer
         return None
+
+    async def _tell(self, planned: Planned) -> None:
+        """Who planned, and how, for the trace and for whoever looks at the run."""
+        attempts = [attempt.to_dict() for attempt in planned.attempts]
+        for number, attempt in enumerate(attempts, 1):
+            await self.journal.note({"event": "attempt", "number": number, **attempt})
+        told = {"name": planned.planner, "note": planned.note, "attempts": len(attempts)}
+        await self.journal.note({"event": "planned", "planner": told})
+        self.run.planner = told
 
     async def _carry_out(self, plan: Plan, scene: Scene | None) -> Ending | None:
         """Check and execute a plan of our planner; None: plan again with what was learnt."""
@@ -328,6 +329,13 @@ def _done(executor: Executor, told: str = "") -> Ending:
         return Ending(Result.REFUSED, Code.BAD_PLAN, "The plan has no step, so nothing was done.")
     sentence = f"Done: {executor.measured} steps, each measured.{told}"
     return Ending(Result.DONE, Code.OK, sentence)
+
+
+def _impossible(planned: Planned, outcome: NotPossible) -> str:
+    return (
+        f"{planned.planner} says that this is not possible: {outcome.reason} "
+        "Say the goal in other words, or ask for something else."
+    )
 
 
 def _unanswered(question: Question, answer: str | None) -> Ending:

@@ -82,6 +82,7 @@ class Run:
     scene: dict[str, Any] | None = None
     plan: dict[str, Any] | None = None
     checks: dict[str, Any] | None = None
+    planner: dict[str, Any] | None = None  # who made the latest plan, and how
     questions_asked: int = 0
     leaving: bool = False  # on its way clear of the table: a cancel does not hold that up
     cancelled: bool = False
@@ -116,6 +117,7 @@ class Run:
             "question": self.question,
             "steps": list(self.steps),
             "scene": self.scene,
+            "planner": self.planner,
             "plan": self.plan,
             "checks": self.checks,
         }

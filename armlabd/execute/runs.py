@@ -10,7 +10,7 @@ from typing import Any
 
 from armlabd.config import Config
 from armlabd.execute.eye import Eye
-from armlabd.execute.goal import Driver, Planner
+from armlabd.execute.goal import Driver
 from armlabd.execute.journal import SHOWN_EVENTS, Journal, RecordLostError
 from armlabd.execute.questions import Questions
 from armlabd.execute.run import Ending, Result, Run, RunState
@@ -19,6 +19,7 @@ from armlabd.gate.ledger import Ledger
 from armlabd.gate.roles import Caller
 from armlabd.gate.session import RobotSession
 from armlabd.plan.plan import Plan
+from armlabd.plan.planner import Planner
 from armlabd.record.store import RunFolder, RunStore
 from armlabd.verdict import Code, Verdict
 
@@ -266,6 +267,7 @@ def _from_disk(folder: RunFolder) -> dict[str, Any]:
         "question": None,
         "steps": [row for row in folder.trace() if _is_step(row)],
         "scene": None,
+        "planner": None,
         "plan": None,
         "checks": None,
     }

@@ -1,4 +1,7 @@
-"""Thinking beside the loop: planning and checking in threads, left behind when the run is over."""
+"""Thinking beside the loop: planning and checking in threads, left behind when the run is over.
+
+A planner that waits for a model is a task of the loop: it is cancelled when the run is over.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from armlabd.execute.run import Run
+from armlabd.plan.context import PlanContext
+from armlabd.plan.planner import Planned, Planner
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,19 +37,38 @@ class Thinker:
         work = asyncio.get_running_loop().run_in_executor(
             self._pool, lambda: function(*args, **kwargs)
         )
-        over = asyncio.ensure_future(run.over.wait())
-        try:
-            await asyncio.wait((work, over), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            over.cancel()
-        if not work.done():
-            work.add_done_callback(_forget)
+        return await _unless_over(run, work)
+
+    async def plan(self, run: Run, planner: Planner, goal: str, context: PlanContext) -> Planned:
+        """What a planner answers. Raises OverError as soon as the run is over; by then whatever
+        the planner generates has been told to end.
+        """
         raise_if_over(run)
-        return work.result()
+
+        async def think(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+            return await self.think(run, function, *args, **kwargs)
+
+        work = asyncio.ensure_future(planner.plan(goal, context, think))
+        try:
+            return await _unless_over(run, work)
+        finally:
+            work.cancel()
 
     def close(self) -> None:
         """Take no more work; what hangs is left to the end of the process."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+async def _unless_over(run: Run, work: asyncio.Future[T]) -> T:
+    over = asyncio.ensure_future(run.over.wait())
+    try:
+        await asyncio.wait((work, over), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        over.cancel()
+        if not work.done():
+            work.add_done_callback(_forget)
+    raise_if_over(run)
+    return work.result()
 
 
 def raise_if_over(run: Run) -> None:

@@ -7,6 +7,8 @@ asked. Text seen in a picture never comes here: only the person's sentence and a
 
 from __future__ import annotations
 
+import asyncio
+
 from armlabd.plan import words as w
 from armlabd.plan.aim import aim_grip, aim_spot
 from armlabd.plan.context import PlanContext
@@ -15,6 +17,7 @@ from armlabd.plan.grammar import Wish, wishes_of
 from armlabd.plan.phrases import NotUnderstoodError, Thing, Where, parse_where
 from armlabd.plan.places import FREE_SPOT, point_of, spot_for, target_of
 from armlabd.plan.plan import Plan
+from armlabd.plan.planner import Planned, Think
 from armlabd.plan.question import Question, Stop, answered
 from armlabd.plan.skills import TRAVEL_Z_M, Grip, grasp_z
 from armlabd.plan.stops import means_stop
@@ -33,7 +36,13 @@ class RulesPlanner:
 
     name = "rules"
 
-    def plan(self, goal: str, context: PlanContext) -> Answer:
+    async def plan(
+        self, goal: str, context: PlanContext, think: Think = asyncio.to_thread
+    ) -> Planned:
+        """What `answer` says, worked out beside the event loop."""
+        return Planned(await think(self.answer, goal, context), self.name)
+
+    def answer(self, goal: str, context: PlanContext) -> Answer:
         """The plan for `goal`. What is unclear or impossible is asked, never guessed."""
         for said in (goal, *context.answers.values()):
             if means_stop(said):

@@ -18,6 +18,7 @@ from armlabd.gate.tools import tool_table
 from armlabd.perceive.scene import Scene, SceneObject
 from armlabd.plan.context import PlanContext
 from armlabd.plan.plan import Plan, Step
+from armlabd.plan.planner import Planned, Think
 from armlabd.record.audit import Audit
 from armlabd.record.store import RunStore
 from armlabd.verdict import Code, Verdict
@@ -191,7 +192,12 @@ class Scripted:
     def needs_scene(self, goal: str) -> bool:
         return self.looks
 
-    def plan(self, goal: str, context: PlanContext) -> Any:
+    async def plan(
+        self, goal: str, context: PlanContext, think: Think = asyncio.to_thread
+    ) -> Planned:
+        return Planned(await think(self.outcome, context), self.name)
+
+    def outcome(self, context: PlanContext) -> Any:
         self.contexts.append(context)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from asyncio import to_thread
 from typing import Any
 
 import pytest
 from run_house import AGENT, LOW, Scripted, ten_steps
 
 from armlabd.arm.joints import HOME
+from armlabd.plan.context import PlanContext
 from armlabd.plan.plan import Plan
+from armlabd.plan.planner import NotPossible, Planned, Think
 from armlabd.plan.question import Question, Stop
 from armlabd.verdict import Code
 
@@ -240,3 +243,34 @@ async def test_a_result_that_cannot_be_written_still_ends_the_run(
 
     monkeypatch.setattr(RunFolder, "write_json", full)
     assert (await house.plan())["result"] == "done"
+
+
+async def test_cancelling_a_run_ends_what_its_planner_waits_for(make_house: Any) -> None:
+    class Waiting(Scripted):
+        def __init__(self) -> None:
+            super().__init__(None)
+            self.asked, self.ended = asyncio.Event(), asyncio.Event()
+
+        async def plan(self, goal: str, context: PlanContext, think: Think = to_thread) -> Planned:
+            self.asked.set()
+            try:
+                await asyncio.Event().wait()  # a model that never answers
+            finally:
+                self.ended.set()
+            raise AssertionError
+
+    planner = Waiting()
+    house = make_house(planner)
+    run_id = await house.begin(goal="put the red block in the bin")
+    await asyncio.wait_for(planner.asked.wait(), 8.0)
+    assert (await house.runs.cancel(run_id, AGENT)).ok
+    assert planner.ended.is_set()
+    assert (await house.ended(run_id))["result"] == "cancelled"
+
+
+async def test_a_run_shows_who_planned_it_and_what_cannot_be_is_refused(make_house: Any) -> None:
+    house = make_house(Scripted(NotPossible("I have no legs.")))
+    run = await house.goal("dance a waltz")
+    assert (run["result"], run["cause"]) == ("refused", "impossible")
+    assert "I have no legs." in run["sentence"]
+    assert run["planner"] == {"name": "scripted", "note": "", "attempts": 0}

@@ -15,4 +15,4 @@ EMPTY = PlanContext(Scene((), (), 0.0))
 
 @pytest.mark.parametrize("text", ["@", "@7", "put it @", "put the red block @9", "x @0 y @1", "@@"])
 def test_a_sign_in_a_sentence_is_no_coordinate(text: str) -> None:
-    assert isinstance(RulesPlanner().plan(text, EMPTY), Plan | Question)
+    assert isinstance(RulesPlanner().answer(text, EMPTY), Plan | Question)

@@ -59,7 +59,7 @@ def test_a_block_anywhere_in_reach_with_any_yaw_gives_a_spotless_plan() -> None:
     plans = unreachable = 0
     for x, y, yaw, to in random_rows(40, seed=4):
         scene = Scene((Seen("red block", x, y, yaw),))
-        answer = RulesPlanner().plan(f"put the red block {to}", context(scene, speed_dps=45.0))
+        answer = RulesPlanner().answer(f"put the red block {to}", context(scene, speed_dps=45.0))
         if isinstance(answer, Question):
             assert answer.code in (Code.UNREACHABLE, Code.UNKNOWN_PLACE), answer
             unreachable += 1
@@ -74,7 +74,7 @@ def test_a_block_anywhere_in_reach_with_any_yaw_gives_a_spotless_plan() -> None:
 @pytest.mark.parametrize("yaw", [-45.0, 0.0, 30.0, 45.0])
 def test_a_block_on_the_grid_is_picked_up_spotlessly(x: float, y: float, yaw: float) -> None:
     scene = Scene((Seen("red block", x, y, yaw),))
-    answer = RulesPlanner().plan("pick up the red block", context(scene))
+    answer = RulesPlanner().answer("pick up the red block", context(scene))
     assert_spotless(answer, scene)
     assert isinstance(answer, Plan)
     assert 1.0 < checked(answer, scene).duration_s < 30.0
@@ -96,18 +96,18 @@ SENTENCES = (
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_longer_wishes_give_spotless_plans(sentence: str) -> None:
-    assert_spotless(RulesPlanner().plan(sentence, context(ONE_EACH)), ONE_EACH)
+    assert_spotless(RulesPlanner().answer(sentence, context(ONE_EACH)), ONE_EACH)
 
 
 @pytest.mark.parametrize("sentence", ["put it down", "drop it in the bin", "put it at x 0.25 y 0"])
 def test_putting_down_what_is_held_gives_a_spotless_plan(sentence: str) -> None:
     scene = Scene((Seen("blue block", 0.14, 0.12, 20.0),))
-    answer = RulesPlanner().plan(sentence, context(scene, holding=True))
+    answer = RulesPlanner().answer(sentence, context(scene, holding=True))
     assert_spotless(answer, scene, holding=True)
 
 
 def test_both_red_blocks_go_to_different_points_of_the_bin() -> None:
-    answer = RulesPlanner().plan("put both red blocks in the bin", context(TWO_RED))
+    answer = RulesPlanner().answer("put both red blocks in the bin", context(TWO_RED))
     assert isinstance(answer, Plan)
     assert_spotless(answer, TWO_RED)
     moves = [step.args for step in answer.steps if step.tool == "move_to_pose"]
@@ -116,7 +116,7 @@ def test_both_red_blocks_go_to_different_points_of_the_bin() -> None:
 
 def test_neighbours_are_spared_by_the_opened_jaws_where_a_free_side_exists() -> None:
     beside = Scene((Seen("red block", 0.20, 0.05), Seen("green block", 0.20, 0.10)))
-    answer = RulesPlanner().plan("pick up the red block", context(beside))
+    answer = RulesPlanner().answer("pick up the red block", context(beside))
     assert isinstance(answer, Plan)
     yaws = {s.args["yaw_deg"] for s in answer.steps if s.tool == "move_to_pose"}
     assert yaws & {0.0, -90.0}  # along x, or with the moving jaw away from the green block

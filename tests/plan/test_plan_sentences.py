@@ -24,7 +24,7 @@ ROWS = [
 def test_a_sentence_ends_as_the_table_says(scene: str, sentence: str, wanted: str) -> None:
     holding = scene.endswith("+")
     seen = SCENES[scene.removesuffix("+")]
-    answer = RulesPlanner().plan(sentence, context(seen, holding=holding))
+    answer = RulesPlanner().answer(sentence, context(seen, holding=holding))
     got = ending(answer, seen)
     assert fnmatch(got, wanted), got
 

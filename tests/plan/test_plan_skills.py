@@ -58,7 +58,7 @@ def test_the_grip_is_a_little_over_the_middle_and_never_below_two_centimetres(
 @pytest.mark.parametrize(("yaw", "turns"), [(0.0, 0.0), (20.0, 20.0), (-40.0, -40.0), (44.0, 44.0)])
 def test_the_jaws_open_square_to_a_face_of_the_block(yaw: float, turns: float) -> None:
     scene = Scene((Seen("red block", 0.20, 0.05, yaw),))
-    plan = RulesPlanner().plan("pick up the red block", context(scene))
+    plan = RulesPlanner().answer("pick up the red block", context(scene))
     assert isinstance(plan, Plan)
     (opened,) = {s.args["yaw_deg"] for s in plan.steps if s.tool == "move_to_pose"}
     assert -90.0 <= opened <= 90.0
@@ -67,7 +67,7 @@ def test_the_jaws_open_square_to_a_face_of_the_block(yaw: float, turns: float) -
 
 def test_slowly_means_slower_and_never_faster() -> None:
     def speeds(sentence: str, speed_dps: float) -> set[float]:
-        plan = RulesPlanner().plan(sentence, context(ONE_EACH, speed_dps=speed_dps))
+        plan = RulesPlanner().answer(sentence, context(ONE_EACH, speed_dps=speed_dps))
         assert isinstance(plan, Plan)
         return {s.args["speed_dps"] for s in plan.steps if s.tool == "move_to_pose"}
 
@@ -82,7 +82,7 @@ def test_slowly_means_slower_and_never_faster() -> None:
 def test_a_plan_of_skills_becomes_the_same_steps_as_the_sentence() -> None:
     call = {"skill": "pick_and_place", "object": "red block", "place": "bin"}
     plan = plan_calls([call], context(ONE_EACH), "model", "g")
-    spoken = RulesPlanner().plan("put the red block in the bin", context(ONE_EACH))
+    spoken = RulesPlanner().answer("put the red block in the bin", context(ONE_EACH))
     assert isinstance(plan, Plan)
     assert isinstance(spoken, Plan)
     assert plan.steps == spoken.steps
@@ -193,7 +193,7 @@ def test_coordinates_are_read_in_the_ways_people_write_them(
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=40) | st.lists(st.sampled_from(SAID), max_size=9).map(" ".join))
 def test_any_sentence_is_answered(text: str) -> None:
-    answer = RulesPlanner().plan(text, context(ONE_EACH))
+    answer = RulesPlanner().answer(text, context(ONE_EACH))
     if isinstance(answer, Plan):
         assert answer.steps[0].tool == "get_status"
     elif isinstance(answer, Question):
@@ -201,5 +201,5 @@ def test_any_sentence_is_answered(text: str) -> None:
 
 
 def test_a_goal_of_any_length_is_answered_and_a_very_long_one_not_understood() -> None:
-    answer = RulesPlanner().plan("put the red block in the bin " * MAX_CHARS, context(ONE_EACH))
+    answer = RulesPlanner().answer("put the red block in the bin " * MAX_CHARS, context(ONE_EACH))
     assert isinstance(answer, Question)
