@@ -28,7 +28,6 @@ from armlabd.doors.http.house import House
 from armlabd.doors.http.server import HttpServer
 from armlabd.execute.context import check_context
 from armlabd.execute.eye import Eye
-from armlabd.execute.goal import Planner
 from armlabd.execute.runs import RunManager
 from armlabd.gate.ledger import Ledger
 from armlabd.gate.rate import RateLimiter, WrongKeys
@@ -40,6 +39,7 @@ from armlabd.perceive.camera import Camera
 from armlabd.perceive.picture import Picture
 from armlabd.perceive.scene import SceneSettings
 from armlabd.plan.plan import Plan
+from armlabd.plan.planner import Planner
 from armlabd.plan.rules import RulesPlanner
 from armlabd.record.audit import Audit
 from armlabd.record.store import RunStore
