@@ -14,6 +14,7 @@ from armlabd.cli.show import as_json, complain, say
 from armlabd.config import Config, ConfigError, load_config
 from armlabd.daemon.core_process import CoreError
 from armlabd.daemon.main import Options, Ready, serve
+from armlabd.daemon.service import start_logging
 from armlabd.daemon.settings import StartError
 from armlabd.daemon.sim_process import SimError
 from armlabd.daemon.state import StateError
@@ -40,9 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _start_logging(config: Config) -> None:
-    level = getattr(logging, config.log.level.upper())
-    form = "%(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(level=level, format=form, stream=sys.stderr)
+    start_logging(getattr(logging, config.log.level.upper()))
 
 
 def _tell(ready: Ready) -> None:

@@ -29,6 +29,8 @@ LEAVE_TIMEOUT_S = 30.0  # parking from the far corner at low speed takes about t
 SILENT_TIMEOUT_S = 3.0  # between the end of a core's connection and of the core itself
 RELEASE_TIMEOUT_S = 10.0
 RESTART_DELAYS_S = (0.1, 0.5, 2.0, 10.0)
+FRESH_S = 1.0  # a core that said nothing for so long, though connected, is not well
+CARED_S = 30.0  # the longest pause, a start and a release fit between two attempts
 
 
 class CoreError(Exception):
@@ -51,12 +53,20 @@ class CoreProcess:
         self._watching: asyncio.Task[None] | None = None
         self.losses = 0
         self.last_release = ""
+        self._tried_s = 0.0  # the clock of `asyncio`
         client.on_lost = self._on_lost
 
     @property
     def pid(self) -> int | None:
         """The core's process id, ours or adopted."""
         return self._pid
+
+    @property
+    def cared_for(self) -> bool:
+        """True while the core speaks, or its replacement goes on; for the watchdog."""
+        if self._client.connected and self._client.state_age_s < FRESH_S:
+            return True
+        return asyncio.get_running_loop().time() - self._tried_s < CARED_S
 
     def spawn(self) -> None:
         """Start a core without waiting; an adoptable one is looked for in `start`.
@@ -162,10 +172,12 @@ class CoreProcess:
 
     async def _replace(self) -> None:
         """Kill, release, start anew; tried again with growing delays."""
+        self._tried_s = asyncio.get_running_loop().time()
         await self._client.close()
         self._kill()
         await self._release()
         for attempt in itertools.count():
+            self._tried_s = asyncio.get_running_loop().time()
             await asyncio.sleep(RESTART_DELAYS_S[min(attempt, len(RESTART_DELAYS_S) - 1)])
             try:
                 self.spawn()

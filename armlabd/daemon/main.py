@@ -13,6 +13,7 @@ from pathlib import Path
 
 from armlabd.arm.calibration import parse
 from armlabd.config import Config
+from armlabd.daemon.service import Watchdog, notify, watchdog_s
 from armlabd.daemon.settings import (
     StartError,
     calibration_text,
@@ -108,20 +109,37 @@ async def _serve_in(
     ended = asyncio.Event()
     _on_signals(ended.set)
     server = HttpServer(rooms.house)
+    watching: asyncio.Task[None] | None = None
     try:
         await rooms.start()
         await server.start()
         write_note(state, server.url, options.simulated)
         took_s = time.monotonic() - began_s
         on_ready(Ready(server.url, new_keys, state, took_s, options.simulated))
+        watching = _tell_systemd(lambda: rooms.core.cared_for, server.url)
         await ended.wait()
+        notify("STOPPING=1")
         log.info("leaving: the arm follows its exit policy (%s)", config.motion.exit)
     finally:
         await rooms.end_runs()
         await rooms.leave()  # the arm may be on its way to park: the door stays open for a stop
         forget_note(state)
+        if watching is not None:
+            watching.cancel()
         await server.close()
         await rooms.close()
+
+
+def _tell_systemd(fresh: Callable[[], bool], url: str) -> asyncio.Task[None] | None:
+    """Ready: the stop chain is armed and the door answers. Signs of life from here on.
+
+    They go on while the daemon leaves: an arm on its way to park is no reason to be ended.
+    """
+    notify(f"READY=1\nSTATUS=answers at {url}")
+    interval_s = watchdog_s()
+    if interval_s is None:
+        return None
+    return asyncio.create_task(Watchdog(interval_s, fresh).run(), name="watchdog")
 
 
 def _calibration(config: Config, state: Path, sim: SimProcess | None) -> str | None:

@@ -224,7 +224,9 @@ class RunManager:
         run.ending, run.question = ending, None
         run.state = RunState.ENDED
         self._session.release(run.id)
-        log.info("%s ended %s (%s): %s", run.id, ending.result, ending.code, ending.sentence)
+        told = (run.id, ending.result, ending.code, ending.sentence)
+        fields = {"RUN_ID": run.id, "CAUSE": str(ending.code)}
+        log.info("%s ended %s (%s): %s", *told, extra=fields)
 
     def _remember(self, run: Run) -> None:
         self._runs[run.id] = run

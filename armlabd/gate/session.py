@@ -8,6 +8,7 @@ audit row before it moves (intent) and one after (outcome).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
@@ -29,6 +30,8 @@ from armlabd.gate.validate import unknown_tool, validate
 from armlabd.motion.messages import CoreState, MotionResult, StopResult
 from armlabd.record.audit import Audit
 from armlabd.verdict import Code, Verdict
+
+log = logging.getLogger(__name__)
 
 Look = Callable[[], Awaitable[Verdict]]  # takes a picture and answers with the scene
 JAW_TOOLS = ("open_gripper", "close_gripper")
@@ -181,6 +184,8 @@ class RobotSession:
         """
         self._hold.note_stop()
         result = await self._core.stop(cause, caller.name)
+        fields = {"CAUSE": cause, "STOP_LATENCY_US": result.latency_us}
+        log.warning("stop by %s (%s): %s", caller.name, cause, result.sentence, extra=fields)
         data = {"written": result.written, "confirmed": result.confirmed, "of": result.of}
         verdict = Verdict(Code.OK, result.sentence, data)
         if await self._ledger.act(caller, "stop", cause, verdict):

@@ -48,6 +48,7 @@ OUTSIDE = {  # third-party package -> rooms that may import it
     "serial": {"bus"},
     "rich": {"cli"},
     "gpiod": {"motion"},
+    "systemd": {"daemon"},
 }
 
 
