@@ -1,0 +1,26 @@
+"""The Ollama stand-in lies one folder up, the tiny model's builder beside this file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+for folder in (HERE, HERE.parent):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+from ollama_stand_in import OllamaStandIn, ollama  # noqa: E402
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[OllamaStandIn]:
+    """A healthy server with one model that can plan and one that can see."""
+    async with ollama() as stand_in:
+        stand_in.add("plan:1b")
+        stand_in.add("see:2b", abilities=("completion", "vision"))
+        stand_in.add("embed:latest", abilities=("embedding",))
+        yield stand_in
