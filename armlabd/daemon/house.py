@@ -30,6 +30,7 @@ from armlabd.gate.session import RobotSession
 from armlabd.motion.client import CoreClient
 from armlabd.motion.settings import CoreSettings
 from armlabd.perceive.camera import make_camera
+from armlabd.perceive.model_eye import ModelEye
 from armlabd.perceive.scene import SceneSettings
 from armlabd.plan.plan import Plan
 from armlabd.record.audit import Audit
@@ -92,8 +93,9 @@ class Rooms:
         self.client = CoreClient(state / "core.sock", clock, heartbeat_s=config.motion.heartbeat_s)
         self.core = CoreProcess(settings, self.client, self._core_changed)
         camera = make_camera(config.camera, sim_control, clock)
-        self.eye = Eye(camera, SceneSettings.from_config(config), clock)
         self.models = ModelHouse(config)
+        table = SceneSettings.from_config(config)
+        self.eye = Eye(camera, table, clock, ModelEye(lambda: self.models.vision, table, clock))
         self.session = self._make_session()
         self.runs = self._make_runs(RunStore(state / "runs", config.run.keep))
         self.house = self._make_house()
@@ -157,8 +159,8 @@ class Rooms:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
+        await self.eye.close()
         await self.models.close()
-        self.eye.close()
 
     async def _check(self, plan: Plan) -> Report:
         context = check_context(self.session, self._config)

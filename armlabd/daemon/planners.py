@@ -7,6 +7,7 @@ planner is in use at that moment. So a swap during a run counts from the next pl
 from __future__ import annotations
 
 from armlabd.config import Config
+from armlabd.perceive.model_eye import Looker
 from armlabd.plan.planner import Planner
 from armlabd.plan.rules import RulesPlanner
 
@@ -18,6 +19,7 @@ class ModelHouse:
         self._config = config
         self.rules = RulesPlanner()
         self.planner: Planner = self.rules
+        self.vision: Looker | None = None  # the model that is shown pictures, and its box format
 
     async def start(self) -> None:
         """Look for the model that is chosen, in the background. Raises nothing, waits for none."""

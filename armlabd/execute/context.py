@@ -50,11 +50,18 @@ def plan_context(
         block_height_m=config.perceive.block_height_m or BLOCK_HEIGHT_M,
         answers=dict(answers),
         refusals=refusals,
-        doubted=_doubted(scene),
+        doubted=_doubted(scene, config),
     )
 
 
-def _doubted(scene: Scene | None) -> tuple[Doubted, ...]:
-    """What perception turned down, with every reason."""
+def _doubted(scene: Scene | None, config: Config) -> tuple[Doubted, ...]:
+    """What perception turned down, with every reason; a name that no object has is not passed on,
+    for a model may have read it in the picture.
+    """
+    names = {kind.label for kind in config.objects}
     rejected = scene.rejected if scene is not None else ()
-    return tuple(Doubted(one.claim.label, " ".join(one.reasons)) for one in rejected)
+    return tuple(
+        Doubted(one.claim.label, " ".join(one.reasons))
+        for one in rejected
+        if one.claim.label in names
+    )

@@ -17,6 +17,7 @@ from armlabd.check.checker import check_plan
 from armlabd.check.report import Report
 from armlabd.config import Config
 from armlabd.execute.context import check_context, plan_context
+from armlabd.execute.doubt import IT_IS, disputed_target, doubt_question
 from armlabd.execute.executor import Executor, Halt
 from armlabd.execute.eye import Eye
 from armlabd.execute.journal import Journal, RecordLostError, finite
@@ -26,7 +27,7 @@ from armlabd.execute.run import Ending, Result, Run, RunState
 from armlabd.execute.think import OverError, Thinker, raise_if_over
 from armlabd.gate.moves import CLEAR_Z_M
 from armlabd.gate.session import RobotSession
-from armlabd.perceive.scene import Scene
+from armlabd.perceive.scene import Dispute, Scene, SceneObject
 from armlabd.plan.plan import Plan
 from armlabd.plan.planner import NotPossible, Planned, Planner
 from armlabd.plan.question import Question, Stop
@@ -53,6 +54,7 @@ class Driver:
     journal: Journal
     refusals: list[str] = field(default_factory=list)
     answers: dict[str, str] = field(default_factory=dict)
+    sure: list[SceneObject] = field(default_factory=list)  # a person said so, against a model
     slips: int = 0
     last_plan: Plan | None = None
 
@@ -130,10 +132,17 @@ class Driver:
         verdict = await self._call("look", {})
         if not verdict.ok:
             return Ending.of_refusal(verdict)
-        scene, seen = self.eye.scene, self.eye.seen
-        assert scene is not None  # a look that went well left one
-        await self.journal.keep_scene(scene.as_dict(), await self.eye.png(seen))
-        return scene
+        view = self.eye.view
+        assert view is not None  # a look that went well left one
+        seen = await self.thinker.wait(self.run, self.eye.consult(view))
+        if isinstance(seen, Verdict):
+            return Ending.of_refusal(seen)
+        view, opinion = seen
+        if opinion is not None:
+            row = {"model": opinion.model, "note": opinion.note, **opinion.told}
+            await self.journal.note({"event": "opinion", **row})
+        await self.journal.keep_scene(view.scene.as_dict(), await self.eye.png(view))
+        return view.scene
 
     async def _plan(self, scene: Scene | None) -> Plan | Ending | None:
         """A plan, an end, or None after an answered question: look and plan again."""
@@ -166,6 +175,9 @@ class Driver:
 
     async def _carry_out(self, plan: Plan, scene: Scene | None) -> Ending | None:
         """Check and execute a plan of our planner; None: plan again with what was learnt."""
+        dispute = disputed_target(plan, scene, self.sure)
+        if dispute is not None:
+            return await self._make_sure(dispute)
         repeated = self.last_plan is not None and plan.steps == self.last_plan.steps
         self.last_plan = plan
         refused = await self._refused(plan, scene)
@@ -184,6 +196,14 @@ class Driver:
             self.refusals.clear()
             self.slips, self.last_plan = 0, None
         return ending
+
+    async def _make_sure(self, dispute: Dispute) -> Ending | None:
+        """Ask about an object that a model saw otherwise; None: look again, with the answer."""
+        question = doubt_question(dispute)
+        answer = await self._ask(question)
+        if answer == IT_IS:
+            self.sure.append(dispute.item)
+        return None if answer in (IT_IS, TRY_AGAIN) else _unanswered(question, answer)
 
     def _may_replan(self, halt: Halt) -> bool:
         """True while looking and planning again may help; counts it."""
@@ -318,7 +338,7 @@ class Driver:
         """How the table looks afterwards, for a run that looked before."""
         if not self.journal.scenes or not (await self.eye.look()).ok:
             return
-        picture = await self.eye.png(self.eye.seen)
+        picture = await self.eye.png(self.eye.view)
         if picture is not None:
             await self.journal.keep_picture("picture-after.png", picture)
 

@@ -6,9 +6,9 @@ A planner that waits for a model is a task of the loop: it is cancelled when the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from armlabd.execute.run import Run
 from armlabd.plan.context import PlanContext
@@ -48,8 +48,15 @@ class Thinker:
         async def think(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
             return await self.think(run, function, *args, **kwargs)
 
-        work = asyncio.ensure_future(planner.plan(goal, context, think))
+        return await self.wait(run, planner.plan(goal, context, think))
+
+    async def wait(self, run: Run, answer: Coroutine[Any, Any, T]) -> T:
+        """What a task of the loop answers. Raises OverError as soon as the run is over; by then
+        the task has been cancelled.
+        """
+        work = asyncio.ensure_future(answer)
         try:
+            raise_if_over(run)
             return await _unless_over(run, work)
         finally:
             work.cancel()

@@ -20,7 +20,7 @@ from armlabd.perceive.claims import (
 from armlabd.perceive.colour import find_blocks
 from armlabd.perceive.errors import MarkerError
 from armlabd.perceive.height import TABLE_LENS, Lens
-from armlabd.perceive.markers import MarkerProblem, find_homography
+from armlabd.perceive.markers import Homography, MarkerProblem, find_homography
 from armlabd.table import BLOCK_HEIGHT_M, MARKERS, OBJECTS, REACH, Area, Marker, ObjectKind
 
 
@@ -72,13 +72,33 @@ class SceneObject:
 
 
 @dataclass(frozen=True, slots=True)
+class Dispute:
+    """An object that a model saw otherwise; `sentence` says how. A person is asked before it is
+    taken hold of.
+    """
+
+    item: SceneObject
+    sentence: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {**self.item.as_dict(), "reason": self.sentence}
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
-    """What one frame shows. `taken_s` is monotonic; `rejected` keeps every reason."""
+    """What one frame shows. `taken_s` is monotonic; `rejected` keeps every reason.
+
+    `disputed` are objects of `objects`; `notes` are sentences about the look, such as why a model
+    has no part in it.
+    """
 
     objects: tuple[SceneObject, ...]
     rejected: tuple[Judged, ...]
     taken_s: float
     source: str = ""
+    disputed: tuple[Dispute, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def ambiguous(self) -> Mapping[str, tuple[SceneObject, ...]]:
@@ -105,6 +125,8 @@ class Scene:
                 {"label": label, "candidates": [item.as_dict() for item in items]}
                 for label, items in self.ambiguous.items()
             ],
+            "disputed": [dispute.as_dict() for dispute in self.disputed],
+            "notes": list(self.notes),
             "age_s": None if now_s is None else round(self.age_s(now_s), 3),
         }
 
@@ -114,14 +136,29 @@ def observe(frame: Frame, settings: SceneSettings, claims: Iterable[Claim] | Non
 
     `claims` are a model's; without them the blocks are found by colour. Both are judged alike.
     """
+    return look_at(frame, measure(frame, settings), settings, claims)
+
+
+def measure(frame: Frame, settings: SceneSettings) -> Homography:
+    """From the frame's pixels to the table. Raises MarkerError."""
     homography = find_homography(frame.image, settings.markers)
     if isinstance(homography, MarkerProblem):
         raise MarkerError(homography.sentence)
+    return homography
+
+
+def look_at(
+    frame: Frame,
+    homography: Homography,
+    settings: SceneSettings,
+    claims: Iterable[Claim] | None = None,
+) -> Scene:
+    """The scene of a frame that has been measured."""
     if claims is None:
         claims = find_blocks(
             frame.image, homography, settings.objects, settings.lens, settings.block_height_m
         )
-    rules = _rules(frame, settings)
+    rules = claim_rules(frame, settings)
     judged = [check_claim(claim, homography, rules) for claim in claims]
     sizes = {kind.label: kind.size_m for kind in settings.objects}
     return Scene(
@@ -132,7 +169,8 @@ def observe(frame: Frame, settings: SceneSettings, claims: Iterable[Claim] | Non
     )
 
 
-def _rules(frame: Frame, settings: SceneSettings) -> ClaimRules:
+def claim_rules(frame: Frame, settings: SceneSettings) -> ClaimRules:
+    """What claims about this frame are judged by."""
     height_px, width_px = frame.image.shape[:2]
     largest_m = max((kind.size_m for kind in settings.objects), default=USUAL_SIZE_M)
     return ClaimRules(

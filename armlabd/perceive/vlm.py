@@ -1,39 +1,57 @@
-"""A model's answer -> claims, or one sentence why not. Nothing a model writes gets past the form.
+"""A model's answer -> claims or counts, or one sentence why not. Nothing gets past the form.
 
 The form: a JSON object, anywhere in the text, with a list `objects` whose items have a `label`
-and a `box` of four numbers in absolute pixels.
+and a `box` of four numbers; or, from a model that knows names only, with an object `counts`.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from armlabd.perceive.claims import Claim, is_box
+from armlabd.perceive.claims import Box, Claim, is_box
 
 MAX_TEXT = 65_536  # characters; a scene of fifty objects takes about 4,000
 MAX_OBJECTS = 50
 MAX_LABEL = 40
+MAX_COUNT = 50
+
+Undo = Callable[[Box], tuple[Box, tuple[str, ...]]]
 
 
 class ClaimError(ValueError):
     """A model's answer is not of the form. The text says which part, and what is needed."""
 
 
-def parse_claims(
-    text: str, source: str = "model", scale: tuple[float, float] = (1.0, 1.0)
-) -> tuple[Claim, ...]:
+def as_it_is(box: Box) -> tuple[Box, tuple[str, ...]]:
+    """A box that is in the frame's pixels already."""
+    return box, ()
+
+
+def parse_claims(text: str, source: str = "model", undo: Undo = as_it_is) -> tuple[Claim, ...]:
     """The claims of a model's answer. Raises ClaimError for any other form.
 
-    `scale` is (width, height) of the frame over that of the picture the model was shown: boxes
-    are scaled back to the frame's pixels.
+    `undo` puts a box back into the frame's pixels and says what speaks against it.
     """
     items = _load(text).get("objects")
     if not isinstance(items, list):
         raise ClaimError('The answer has no list "objects".')
     if len(items) > MAX_OBJECTS:
         raise ClaimError(f"The answer lists {len(items)} objects; at most {MAX_OBJECTS}.")
-    return tuple(_claim(n, item, source, scale) for n, item in enumerate(items, start=1))
+    return tuple(_claim(n, item, source, undo) for n, item in enumerate(items, start=1))
+
+
+def parse_counts(text: str, labels: Sequence[str]) -> Mapping[str, int]:
+    """How many of each label a model says it sees. Raises ClaimError for any other form."""
+    counts = _load(text).get("counts")
+    if not isinstance(counts, dict) or set(counts) != set(labels):
+        raise ClaimError('The answer has no "counts" of every name that was asked for.')
+    for label in labels:
+        number = counts[label]
+        if type(number) is not int or not 0 <= number <= MAX_COUNT:
+            raise ClaimError(f"The count of {label!r} is no whole number of 0 to {MAX_COUNT}.")
+    return counts
 
 
 def _load(text: str) -> dict[str, Any]:
@@ -57,7 +75,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ClaimError(f"The answer is invalid JSON: {name} is no number.")
 
 
-def _claim(number: int, item: object, source: str, scale: tuple[float, float]) -> Claim:
+def _claim(number: int, item: object, source: str, undo: Undo) -> Claim:
     if not isinstance(item, dict):
         raise ClaimError(f"Object {number} is not an object with a label and a box.")
     label, box = item.get("label"), item.get("box")
@@ -66,10 +84,10 @@ def _claim(number: int, item: object, source: str, scale: tuple[float, float]) -
             f"Object {number} lacks a label: text of 1 to {MAX_LABEL} printable characters."
         )
     if not is_box(box):
-        raise ClaimError(f"Object {number} lacks a box: four numbers x1, y1, x2, y2 in pixels.")
+        raise ClaimError(f"Object {number} lacks a box: four numbers x1, y1, x2, y2.")
     x1, y1, x2, y2 = (float(side) for side in box)  # type: ignore[union-attr]
-    across, down = scale
-    return Claim(label.strip(), (x1 * across, y1 * down, x2 * across, y2 * down), source)
+    placed, faults = undo((x1, y1, x2, y2))
+    return Claim(label.strip(), placed, source, faults=faults)
 
 
 def _is_label(label: str) -> bool:

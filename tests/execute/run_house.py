@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from armlabd.arm.joints import HOME, Pose
@@ -15,7 +16,8 @@ from armlabd.execute.runs import RunManager
 from armlabd.gate.moves import MoveSettings
 from armlabd.gate.roles import Caller, Role
 from armlabd.gate.tools import tool_table
-from armlabd.perceive.scene import Scene, SceneObject
+from armlabd.perceive.compare import Opinion
+from armlabd.perceive.scene import Dispute, Scene, SceneObject
 from armlabd.plan.context import PlanContext
 from armlabd.plan.plan import Plan, Step
 from armlabd.plan.planner import Planned, Think
@@ -162,8 +164,10 @@ class FakeEye:
 
     def __init__(self, *scenes: tuple[SceneObject, ...]) -> None:
         self.scenes = list(scenes) or [(RED,)]
-        self.scene: Scene | None = None
-        self.seen: object = None
+        self.view: SimpleNamespace | None = None
+        self.disputed: tuple[Dispute, ...] = ()  # what a model says of every scene from now on
+        self.consulted = 0
+        self.waits: asyncio.Event | None = None  # a model that answers when this is set
         self.looks = 0
         self.refusal: Verdict | None = None
 
@@ -172,11 +176,24 @@ class FakeEye:
             return self.refusal
         self.looks += 1
         objects = self.scenes.pop(0) if len(self.scenes) > 1 else self.scenes[0]
-        self.scene, self.seen = Scene(objects, (), float(self.looks)), object()
-        return Verdict(Code.OK, "", self.scene.as_dict())
+        self.view = SimpleNamespace(scene=Scene(objects, (), float(self.looks)))
+        return Verdict(Code.OK, "", self.view.scene.as_dict())
 
-    async def png(self, frame: object) -> bytes | None:
-        return None if frame is None else b"\x89PNG"
+    @property
+    def scene(self) -> Scene | None:
+        return self.view.scene if self.view else None
+
+    async def consult(self, first: SimpleNamespace) -> Any:
+        self.consulted += 1
+        if self.waits is not None:
+            await self.waits.wait()
+        if not self.disputed:
+            return first, None
+        scene = replace(first.scene, disputed=self.disputed)
+        return SimpleNamespace(scene=scene), Opinion("fake-vlm")
+
+    async def png(self, view: object) -> bytes | None:
+        return None if view is None else b"\x89PNG"
 
 
 class Scripted:

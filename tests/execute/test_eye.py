@@ -12,9 +12,12 @@ import pytest
 from armlabd.clock import VirtualClock
 from armlabd.execute.eye import Eye
 from armlabd.execute.journal import finite
+from armlabd.perceive.boxes import Rect
 from armlabd.perceive.camera import Frame
 from armlabd.perceive.errors import CameraError, MarkerError
+from armlabd.perceive.markers import Homography
 from armlabd.perceive.scene import Scene, SceneSettings
+from armlabd.perceive.view import View
 from armlabd.verdict import Code
 
 IMAGE = np.zeros((480, 640, 3), np.uint8)
@@ -53,11 +56,14 @@ def camera() -> Camera:
     return Camera()
 
 
+def _empty_view(frame: Frame, settings: SceneSettings) -> View:
+    homography = Homography(np.eye(3), 0.0)
+    return View(Scene((), (), frame.taken_s), frame, Rect(0, 0, 640, 480), homography)
+
+
 @pytest.fixture
 def eye(camera: Camera, monkeypatch: Any) -> Eye:
-    monkeypatch.setattr(
-        "armlabd.execute.eye.observe", lambda frame, settings: Scene((), (), frame.taken_s)
-    )
+    monkeypatch.setattr("armlabd.execute.eye.view", _empty_view)
     return Eye(camera, SceneSettings(), VirtualClock(3.0))  # type: ignore[arg-type]
 
 
@@ -66,8 +72,8 @@ async def test_a_look_leaves_scene_and_picture_together(eye: Eye) -> None:
     assert verdict.ok
     assert verdict.data["age_s"] == 2.0
     assert eye.scene is not None
-    assert eye.seen is not None
-    assert eye.scene.taken_s == eye.seen.taken_s
+    assert eye.view is not None
+    assert eye.scene.taken_s == eye.view.table.taken_s
 
 
 async def test_looks_come_one_at_a_time_and_never_in_the_loop(eye: Eye, camera: Camera) -> None:
@@ -100,17 +106,17 @@ async def test_what_keeps_it_from_seeing_is_a_verdict_and_passes(
 
 async def test_pictures_are_of_what_was_seen(eye: Eye) -> None:
     assert await eye.jpeg() is None
-    assert await eye.png(eye.seen) is None
+    assert await eye.png(eye.view) is None
     await eye.look()
-    jpeg, png = await eye.jpeg(), await eye.png(eye.seen)
+    jpeg, png = await eye.jpeg(), await eye.png(eye.view)
     assert jpeg is not None
     assert png is not None
     assert jpeg.startswith(b"\xff\xd8")
     assert png.startswith(b"\x89PNG")
 
 
-def test_the_camera_is_let_go(eye: Eye, camera: Camera) -> None:
-    eye.close()
+async def test_the_camera_is_let_go(eye: Eye, camera: Camera) -> None:
+    await eye.close()
     assert camera.closed
 
 

@@ -185,7 +185,7 @@ def test_the_json_form_has_the_designs_keys(draw: SimpleNamespace) -> None:
     blocks = (draw.Block("red block", 0.14, -0.09), draw.Block("red block", 0.25, 0.09))
     scene = observe(draw.frame(draw.raised(blocks), taken_s=10.0), draw.RAISED)
     form = json.loads(json.dumps(scene.as_dict(now_s=10.25), allow_nan=False))
-    assert set(form) == {"objects", "rejected", "ambiguous", "age_s"}
+    assert set(form) == {"objects", "rejected", "ambiguous", "disputed", "notes", "age_s"}
     assert set(form["objects"][0]) == {"label", "x", "y", "yaw_deg", "box", "source"}
     assert form["ambiguous"][0]["label"] == "red block"
     assert len(form["ambiguous"][0]["candidates"]) == 2

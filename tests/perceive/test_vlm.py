@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armlabd.perceive.claims import Claim
-from armlabd.perceive.vlm import MAX_LABEL, MAX_OBJECTS, MAX_TEXT, ClaimError, parse_claims
+from armlabd.perceive.vlm import (
+    MAX_COUNT,
+    MAX_LABEL,
+    MAX_OBJECTS,
+    MAX_TEXT,
+    ClaimError,
+    parse_claims,
+    parse_counts,
+)
 
 GOOD = {"label": "red block", "box": [204, 200, 239, 235]}
 
@@ -86,9 +94,35 @@ def test_long_and_deep_answers_are_refused() -> None:
         parse_claims('{"objects":' + "[" * 30_000 + "]" * 30_000 + "}")
 
 
-def test_boxes_of_a_resized_picture_are_scaled_back() -> None:
-    (claim,) = parse_claims(answer(GOOD), scale=(2.0, 0.5))
-    assert claim.box == (408.0, 100.0, 478.0, 117.5)
+def test_a_box_is_put_back_and_keeps_what_speaks_against_it() -> None:
+    (claim,) = parse_claims(answer(GOOD), "m", lambda box: ((1.0, 2.0, 3.0, 4.0), ("off",)))
+    assert claim == Claim("red block", (1.0, 2.0, 3.0, 4.0), "m", faults=("off",))
+
+
+@pytest.mark.parametrize(
+    ("counts", "reason"),
+    [
+        ({"red block": 1}, "every name"),
+        ({"red block": 1, "blue block": 0, "hand": 1}, "every name"),
+        ([1, 2], "every name"),
+        ({"red block": True, "blue block": 0}, "no whole number"),
+        ({"red block": 1.0, "blue block": 0}, "no whole number"),
+        ({"red block": "1", "blue block": 0}, "no whole number"),
+        ({"red block": -1, "blue block": 0}, "no whole number"),
+        ({"red block": MAX_COUNT + 1, "blue block": 0}, "no whole number"),
+    ],
+)
+def test_counts_of_anything_but_whole_numbers_for_every_name_are_refused(
+    counts: object, reason: str
+) -> None:
+    with pytest.raises(ClaimError, match=reason):
+        parse_counts(json.dumps({"counts": counts}), ["red block", "blue block"])
+
+
+def test_counts_at_both_ends_are_an_answer() -> None:
+    text = json.dumps({"counts": {"red block": 0, "blue block": MAX_COUNT}})
+    counts = parse_counts(text, ["red block", "blue block"])
+    assert dict(counts) == {"red block": 0, "blue block": MAX_COUNT}
 
 
 JSON_VALUES = st.recursive(
