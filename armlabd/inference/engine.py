@@ -1,0 +1,130 @@
+"""One loaded model that answers questions. Runs in the worker only; imports what is heavy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armlabd.inference import generate, graphs
+from armlabd.inference.backend import Answer, Ask, Finish, ModelError
+from armlabd.inference.folder import look_at
+from armlabd.inference.generate import Chooser, Decoder, Halt
+from armlabd.inference.mask import Masks
+from armlabd.inference.prompt import Prompt, Prompter, merged
+from armlabd.inference.settings import WorkerSettings
+from armlabd.verdict import Code
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer and what only the bench wants to know."""
+
+    answer: Answer
+    mask_s: float  # spent on mask, grammar and choice
+
+
+class Engine:
+    """Loads a folder, then answers one question at a time. Raises ModelError."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self._folder = look_at(settings)
+        numbers = self._folder.numbers
+        self.window = min(settings.window, numbers.positions)
+        self._graphs = graphs.load(settings, self._folder)
+        tokenizer = self._folder.path / "tokenizer.json"
+        self._masks = Masks(tokenizer, self._graphs.vocabulary, numbers.ends)
+        self._prompter = Prompter(self._folder, settings.tiles)
+        self._probe()
+
+    def facts(self) -> dict[str, Any]:
+        """What is shown of the loaded model."""
+        return {
+            "window": self.window,
+            "providers": list(self._graphs.decoder.get_providers()),
+            "sees": self._folder.sees,
+            "vocabulary": self._graphs.vocabulary,
+            "layers": len(self._graphs.cache.pairs) // 2,
+            "threads": self._settings.threads,
+            "notes": list(self._graphs.notes),
+        }
+
+    def answer(self, ask: Ask, halt: Halt) -> Told:
+        """The model's text. Raises ModelError, or Cancelled."""
+        started = time.monotonic()
+        prompt = self._prompter.prompt(ask.system, ask.prompt, ask.images)
+        self._fits(prompt, ask)
+        mask = self._masks.of(ask.schema)
+        chooser = Chooser(self._settings.temperature, self._settings.seed)
+        mask_s = 0.0
+        embeddings = self._embedded(prompt, halt)
+        before_s = time.monotonic() - started
+        written, prompt_s = generate.write(
+            self._graphs,
+            Decoder(self._graphs, halt),
+            embeddings,
+            mask,
+            chooser,
+            ends=self._masks.ends,
+            most=ask.max_tokens,
+            halt=halt,
+            forced=self._settings.forced,
+        )
+        whole_s = time.monotonic() - started
+        answer = Answer(
+            text=self._prompter.decoded(written.tokens),
+            model=self._settings.model,
+            finish=Finish.STOP if written.whole else Finish.LENGTH,
+            prompt_tokens=len(prompt.tokens),
+            output_tokens=len(written.tokens),
+            forced_tokens=written.forced,
+            steps=written.steps,
+            prompt_s=before_s + prompt_s,
+            output_s=whole_s - before_s - prompt_s,
+        )
+        return Told(answer, mask_s + written.mask_s)
+
+    def _embedded(self, prompt: Prompt, halt: Halt) -> graphs.Array:
+        embeddings = generate.embedded(self._graphs, prompt.tokens, halt)
+        if prompt.pixels is None or prompt.pixel_mask is None:
+            return embeddings
+        features = generate.seen(self._graphs, prompt.pixels, prompt.pixel_mask, halt)
+        token = self._folder.numbers.image_token
+        assert token is not None
+        return merged(embeddings, prompt.tokens, token, features)
+
+    def _fits(self, prompt: Prompt, ask: Ask) -> None:
+        """Raises ModelError(OUT_OF_RANGE): nothing is cut."""
+        count = len(prompt.tokens)
+        if count + ask.max_tokens > self.window:
+            raise ModelError(
+                Code.OUT_OF_RANGE,
+                f"The question has {count} tokens and the answer may have {ask.max_tokens}; the "
+                f"window of {self._settings.model} is {self.window}. Ask shorter, or raise the "
+                "window.",
+            )
+
+    def _probe(self) -> None:
+        """One token through both text graphs: what is wrong in them is found at load."""
+        halt = Halt(self._settings.load_s)
+        logits = Decoder(self._graphs, halt).feed(generate.embedded(self._graphs, [0], halt))
+        if logits.shape != (self._graphs.vocabulary,):
+            raise ModelError(
+                Code.NO_MODEL,
+                f"The decoder's logits are {logits.shape[0]} wide, the vocabulary has "
+                f"{self._graphs.vocabulary}: the files belong to different models.",
+            )
+
+
+def ask_of(fields: dict[str, Any], images: Sequence[bytes]) -> Ask:
+    """A question from the wire."""
+    return Ask(
+        system=fields["system"],
+        prompt=fields["prompt"],
+        schema=fields["schema"],
+        images=tuple(images),
+        max_tokens=fields["max_tokens"],
+        answer_s=fields["answer_s"],
+    )
