@@ -47,6 +47,23 @@ def spot_for(where: Where | None, desk: Desk, what: str) -> Spot:
     return _spot(kept or where, where, desk, what)
 
 
+def spot_named(name: str, desk: Desk, what: str) -> Spot:
+    """The spot at the place of exactly this name, or where a person wanted it instead."""
+    asked = Where(tuple(name.split()))
+    kept = _answer_to(asked, desk)
+    return _spot(kept, asked, desk, what) if kept else _at_place(name, asked, desk, what)
+
+
+def spot_near(name: str, anchor: Item, desk: Desk, what: str) -> Spot:
+    """The spot beside this very object, or where a person wanted it instead."""
+    asked = Where(tuple(name.split()))
+    kept = _answer_to(asked, desk)
+    if kept:
+        return _spot(kept, asked, desk, what)
+    others = [item.at for item in desk.items if item is not desk.held]
+    return _found(spot_beside(anchor.at, others, desk.context, name), asked, desk, what)
+
+
 def point_of(where: Where, desk: Desk, items: Sequence[Item]) -> tuple[str, Coordinates]:
     """The point over which the hand is wanted: coordinates, a place or one of `items`."""
     if where.point is not None:

@@ -8,6 +8,7 @@ asked. Text seen in a picture never comes here: only the person's sentence and a
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from armlabd.plan import words as w
 from armlabd.plan.aim import aim_grip, aim_spot
@@ -66,6 +67,23 @@ class RulesPlanner:
         return not all(_is_blind(wish) for wish in wishes)
 
 
+def is_blind(goal: str) -> bool:
+    """True when the rules understand the goal and it can be done without looking."""
+    return _all_wishes(goal, _is_blind)
+
+
+def only_looks(goal: str) -> bool:
+    """True when the rules understand the goal as nothing but looking or telling."""
+    return _all_wishes(goal, lambda wish: wish.action in (Action.LOOK, Action.STATUS))
+
+
+def _all_wishes(goal: str, fits: Callable[[Wish], bool]) -> bool:
+    try:
+        return all(map(fits, wishes_of(tokens_of(goal, w.KNOWN))))
+    except NotUnderstoodError:
+        return False
+
+
 def _is_blind(wish: Wish) -> bool:
     to_point = wish.where is not None and wish.where.point is not None
     return wish.action in BLIND or (wish.action is Action.GO and to_point)
@@ -122,7 +140,7 @@ def _pick(wish: Wish, desk: Desk) -> None:
     if items[0] is desk.held:
         return  # "take it, then hold it"
     _free_the_hand(desk, items[0].label)
-    desk.pick(items[0], _grip(items[0], desk, wish.things[0]))
+    desk.pick(items[0], grip_of(items[0], desk, wish.things[0]))
 
 
 def _place(wish: Wish, desk: Desk) -> None:
@@ -135,7 +153,7 @@ def _place(wish: Wish, desk: Desk) -> None:
     for item in dict.fromkeys(items):
         if item is not desk.held:
             _free_the_hand(desk, item.label)
-            grip = _grip(item, desk, wish.things[0])
+            grip = grip_of(item, desk, wish.things[0])
             desk.pick(item, grip)
         desk.put(spot_for(where, desk, f"the {item.label}"))
     desk.mentioned = tuple(items)
@@ -233,7 +251,8 @@ def _go(wish: Wish, desk: Desk) -> None:
     desk.hover(spot)
 
 
-def _grip(item: Item, desk: Desk, thing: Thing) -> Grip:
+def grip_of(item: Item, desk: Desk, thing: Thing) -> Grip:
+    """How an object is gripped. Raises AskError where the hand cannot come to it."""
     z = grasp_z(desk.height_m(item), desk.context.z_m[0])
     others = [at for at in desk.blocks if at != item.at]
     grip = aim_grip(item.label, item.at, z, item.yaw_deg, desk.context, others)
