@@ -15,7 +15,7 @@ from armlabd.inference.backend import Answer, Ask, Backend, Finish, ModelError
 from armlabd.plan import words as w
 from armlabd.plan.context import PlanContext
 from armlabd.plan.planner import Attempt, Outcome, Planned, Think
-from armlabd.plan.prompt import TooLong, Wording, word
+from armlabd.plan.prompt import Wording, word
 from armlabd.plan.question import Question, Stop
 from armlabd.plan.reading import Read, Reader
 from armlabd.plan.rules import RulesPlanner, is_blind
@@ -94,16 +94,13 @@ class ModelPlanner:
     async def _outcome(self, talk: _Talk) -> Outcome:
         """The first answer that is of use, or a question to a person. Raises ModelError."""
         for _ in range(TRIES):
-            wording = self._wording(talk)
-            if isinstance(wording, TooLong):
-                return self._does_not_fit(wording)
-            read = await self._try(wording, talk)
+            read = await self._try(self._wording(talk), talk)
             if not isinstance(read, tuple):
                 return read
             talk.faults = read
         return self._gave_up(talk.faults)
 
-    def _wording(self, talk: _Talk) -> Wording | TooLong:
+    def _wording(self, talk: _Talk) -> Wording:
         reader = talk.reader
         room = self._backend.window - self._answer_tokens()
         return word(
@@ -167,12 +164,6 @@ class ModelPlanner:
             "Say it in other words, or one step at a time."
         )
         return Question(text, w.EXAMPLES, Code.MODEL_ANSWER, "goal")
-
-    def _does_not_fit(self, long: TooLong) -> Question:
-        return _too_long(
-            f"Goal and table need {long.needs_tokens} tokens, and {self.name} has room for "
-            f"{long.has_tokens}."
-        )
 
 
 def _read(reader: Reader, answer: Answer, wording: Wording) -> Read:

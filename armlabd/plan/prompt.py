@@ -2,7 +2,7 @@
 
 Goal, labels, places and answers are data: quoted, on one line, with the signs that chat templates
 are made of escaped. The text is counted against the model's window; where it does not fit there
-are fewer examples, then no "beside" places. It is never cut: what does not fit then is said.
+are fewer examples, then no "beside" places. It is never cut: what does not fit then is asked.
 """
 
 from __future__ import annotations
@@ -82,14 +82,6 @@ class Wording:
     examples: int
 
 
-@dataclass(frozen=True, slots=True)
-class TooLong:
-    """Even the shortest wording needs more tokens than the window leaves for it."""
-
-    needs_tokens: int
-    has_tokens: int
-
-
 Count = Callable[[str], int]
 
 
@@ -100,17 +92,18 @@ def word(
     room_tokens: int,
     count: Count,
     faults: tuple[str, ...] = (),
-) -> Wording | TooLong:
-    """The fullest wording of at most `room_tokens`. `tools` None: plans of skills.
+) -> Wording:
+    """The fullest wording that is counted as at most `room_tokens`; else the shortest there is.
 
+    A count that is never too low proves that a wording fits, not that it does not: whether the
+    shortest fits the backend says, which counts for itself. `tools` None: plans of skills.
     `faults` are what was wrong with the answer before, told back in a repair round.
     """
-    needs = 0
-    for wording in _wordings(goal, context, tools, faults, count):
-        needs = wording.counted_tokens
-        if needs <= room_tokens:
-            return wording
-    return TooLong(needs, room_tokens)
+    wordings = _wordings(goal, context, tools, faults, count)
+    for wording in wordings:
+        if wording.counted_tokens <= room_tokens:
+            break
+    return wording
 
 
 def quoted(text: str) -> str:
