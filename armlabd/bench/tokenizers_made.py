@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import string
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,17 @@ def tokenizer_json(vocabulary: int) -> dict[str, Any]:
     """The content of tokenizer.json for a model whose logits are `vocabulary` wide."""
     pairs = merges(vocabulary - len(FIRST) - 256 - len(LAST))
     words = [*FIRST, *alphabet(), *("".join(pair) for pair in pairs)]
+    numbered = {word: number for number, word in enumerate(words)}
+    return layout(numbered, pairs, special_ids(vocabulary))
+
+
+def layout(
+    words: Mapping[str, int], pairs: Iterable[tuple[str, ...]], special: Mapping[str, int]
+) -> dict[str, Any]:
+    """A byte-level tokenizer in the form of the `tokenizers` library, digits one by one."""
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    added = [
-        {"id": number, "content": token, **flags, "special": True}
-        for token, number in special_ids(vocabulary).items()
-    ]
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    digits = {"type": "Digits", "individual_digits": True}
     model = {
         "type": "BPE",
         "dropout": None,
@@ -82,18 +88,22 @@ def tokenizer_json(vocabulary: int) -> dict[str, Any]:
         "end_of_word_suffix": None,
         "fuse_unk": False,
         "byte_fallback": False,
-        "vocab": {word: index for index, word in enumerate(words)},
+        "vocab": dict(words),
         "merges": [list(pair) for pair in pairs],
     }
-    digits = {"type": "Digits", "individual_digits": True}
-    split = {**level, "use_regex": True}
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": added,
+        "added_tokens": [
+            {"id": number, "content": token, **flags, "special": True}
+            for token, number in special.items()
+        ],
         "normalizer": None,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [digits, split]},
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [digits, {**level, "use_regex": True}],
+        },
         "post_processor": None,
         "decoder": {**level, "use_regex": True},
         "model": model,
