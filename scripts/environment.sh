@@ -54,7 +54,7 @@ prepare_environment() {
         python="$(find_python)" || { say "The Debian Python is older than 3.11."; return 1; }
     fi
     say "Preparing .venv with $("$python" --version)..."
-    if [ "$extras" = "[dev]" ] && ! command -v git >/dev/null 2>&1; then
+    if [ "${extras#\[dev}" != "$extras" ] && ! command -v git >/dev/null 2>&1; then
         install_packages "git" git || return 1
     fi
     [ -x "$VENV_PYTHON" ] || "$python" -m venv .venv || return 1

@@ -48,6 +48,7 @@ class SmolVlm(Backend):
         self._idle: asyncio.TimerHandle | None = None
         self._unloads: set[asyncio.Task[None]] = set()
         self._number = 0
+        self.mask_s = 0.0  # of the last answer: what mask, grammar and choice took
         self._closed = False
 
     @property
@@ -201,6 +202,7 @@ class SmolVlm(Backend):
         if reply.op != "answer":
             raise _refusal(reply)
         self._losses, self._not_before_s = 0, 0.0
+        self.mask_s = float(reply.fields["mask_s"])
         return _answer(reply, load_s)
 
     async def _exchanged(self, process: WorkerProcess, number: int, ask: Ask) -> Message:

@@ -1,4 +1,4 @@
-"""Where the real model's folder is: made once, kept below ARMLABD_MODELS or the temporary folder."""
+"""Where the real model lies: made once, kept below ARMLABD_MODELS or the temporary folder."""
 
 from __future__ import annotations
 
