@@ -13,6 +13,8 @@ def describe(scene: Scene) -> str:
         for label, items in scene.ambiguous.items()
     ]
     parts += [f"Not used: {one.claim.label}. {' '.join(one.reasons)}" for one in scene.rejected]
+    parts += [dispute.sentence for dispute in scene.disputed]
+    parts += scene.notes
     return " ".join(parts)
 
 

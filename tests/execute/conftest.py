@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # sight_stand_in
 sys.path.insert(0, str(Path(__file__).parent))
 
 from run_house import FakeEye, FakeSession, House
@@ -30,17 +31,20 @@ async def make_house(tmp_path: Path) -> AsyncIterator[MakeHouse]:
     made: list[House] = []
 
     def make(
-        planner: Any = None, scenes: tuple[tuple[SceneObject, ...], ...] = (), **run: Any
+        planner: Any = None,
+        scenes: tuple[tuple[SceneObject, ...], ...] = (),
+        eye: Any = None,
+        **run: Any,
     ) -> House:
         config = Config()
         config = config.model_copy(update={"run": config.run.model_copy(update=run)})
-        session, eye = FakeSession(config), FakeEye(*scenes)
+        session, eye = FakeSession(config), eye or FakeEye(*scenes)
         session.eye = eye
         store = RunStore(tmp_path / "runs")
         audit = Audit(tmp_path / "audit", VirtualClock())
         runs = RunManager(
             session,  # type: ignore[arg-type]
-            eye,  # type: ignore[arg-type]
+            eye,
             planner or RulesPlanner(),
             store,
             config,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 
 import cv2
@@ -14,6 +16,10 @@ from armlabd.clock import VirtualClock
 from armlabd.perceive.camera import Frame
 from armlabd.perceive.scene import SceneSettings
 from armlabd.table import CAMERA, MARKERS
+
+TESTS = str(Path(__file__).parents[1])
+if TESTS not in sys.path:
+    sys.path.insert(0, TESTS)  # sight_stand_in lies one folder up
 
 BGR = {"red block": (0, 0, 255), "green block": (0, 200, 0), "blue block": (255, 0, 0)}
 SHIFT = 4  # sub-pixel bits of OpenCV's polygon filler
