@@ -35,7 +35,8 @@ TESTS: dict[str, list[str]] = {
     "armlabd/bus/frames.py": ["tests/bus/test_frames.py"],
     "armlabd/motion/latch.py": ["tests/motion/test_latch.py"],
     "armlabd/motion/guard.py": ["tests/motion/test_guard.py"],
-    "armlabd/motion/fence.py": ["tests/motion/test_guard.py"],
+    "armlabd/motion/fence.py": ["tests/motion/test_fence.py"],
+    "armlabd/arm/body.py": ["tests/arm/test_body.py", "tests/motion/test_fence.py"],
 }
 TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,

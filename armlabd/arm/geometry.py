@@ -34,6 +34,8 @@ TOOL_ALONG_M = 0.0981274
 FIXED_TIP_ALONG_M = 0.1044  # measured on the published jaw
 HINGE_ACROSS_M, HINGE_SIDE_M, HINGE_ALONG_M = 0.0202, 0.0188, 0.0234
 JAW_LENGTH_M = 0.082  # hinge to moving jaw tip, measured on the published jaw
+BLOCK_ALONG_M = 0.03  # the gripper's motor and its holder, around the roll axis
+ROOT_ACROSS_M, ROOT_ALONG_M = -0.024, 0.05  # where the fixed jaw leaves that block
 # The jaw turns 110 degrees from closed to open. Closed, its tip meets the fixed face: that fixes
 # the angle of the tip, and the gaps that follow agree with the measured table within 2 mm.
 JAW_CLOSED_RAD = -radians(20.04)
@@ -85,55 +87,107 @@ def grasp_offset_m(grip_percent: float) -> float:
     return min(gap_m(grip_percent) / 2.0, MAX_GRASP_OFFSET_M)
 
 
-def forward(pose: Pose) -> Reach:
-    """Where the arm is at `pose`; any angles, no limits checked. Must stay cheap: 100 Hz guard."""
-    pan, lift, elbow, wrist, roll, grip = pose
-    pan_rad, lift_rad = radians(pan), radians(lift)
-    fore_rad = lift_rad + radians(elbow)
-    pitch_rad = fore_rad + radians(wrist)
-    cos_pan, sin_pan = cos(pan_rad), sin(pan_rad)
-    c, s = cos(lift_rad), sin(lift_rad)
-    # In the plane: `out` from the pan axis, `z` up.
-    elbow_out = SHOULDER_OUT_M + UPPER_OUT_M * c + UPPER_UP_M * s
-    elbow_z = SHOULDER_Z_M + UPPER_UP_M * c - UPPER_OUT_M * s
-    c, s = cos(fore_rad), sin(fore_rad)
+class Plane(NamedTuple):
+    """The arm in the upright plane that turns with the pan joint: (out, left, z), metres.
+
+    `out` is from the pan axis, `left` aside of the plane. The links' points lie on their joint
+    frames, all else where it is.
+    """
+
+    corner: Vector  # where the upper arm bends forward to its elbow
+    elbow: Vector
+    wrist: Vector
+    roll_origin: Vector
+    block: Vector  # the far end of the gripper's motor block, on the roll axis
+    fixed_root: Vector  # where the fixed jaw leaves the block, in the middle of the jaw
+    tool: Vector
+    fixed_tip: Vector
+    hinge: Vector
+    moving_tip: Vector
+    across: Vector  # the opening direction, length 1
+
+
+def plane_of(pose: Pose, sag_deg: float = 0.0) -> Plane:
+    """`pose` without its pan; lift and elbow `sag_deg` lower. Must stay cheap: 100 Hz guard."""
+    _, lift, elbow, wrist, roll, grip = pose
+    turn = radians(lift + sag_deg)
+    c, s = cos(turn), sin(turn)
+    corner_out, corner_z = SHOULDER_OUT_M + UPPER_UP_M * s, SHOULDER_Z_M + UPPER_UP_M * c
+    elbow_out, elbow_z = corner_out + UPPER_OUT_M * c, corner_z - UPPER_OUT_M * s
+    turn += radians(elbow + sag_deg)
+    c, s = cos(turn), sin(turn)
     wrist_out = elbow_out + FORE_OUT_M * c + FORE_UP_M * s
     wrist_z = elbow_z + FORE_UP_M * c - FORE_OUT_M * s
-    c, s = cos(pitch_rad), sin(pitch_rad)
+    turn += radians(wrist)
+    c, s = cos(turn), sin(turn)  # the hand's direction `along` is (c, 0, -s)
     roll_out, roll_z = wrist_out + HAND_M * c, wrist_z - HAND_M * s
-    roll_rad = radians(roll) - ROLL_ZERO_RAD
-    cos_roll, sin_roll = cos(roll_rad), sin(roll_rad)
-    # The hand's three directions as (out, left, z): along (c, 0, -s) and the two below.
+    turn = radians(roll) - ROLL_ZERO_RAD
+    cos_roll, sin_roll = cos(turn), sin(turn)
     across_out, across_z = s * cos_roll, c * cos_roll
-    side_out, side_z = -s * sin_roll, -c * sin_roll
-
-    def hand(across: float, side: float, along: float) -> Vector:
-        out = roll_out + across * across_out + side * side_out + along * c
-        left = ROLL_SIDE_M + across * sin_roll + side * cos_roll
-        return (
-            PAN_AXIS_X_M + out * cos_pan + left * sin_pan,
-            left * cos_pan - out * sin_pan,
-            roll_z + across * across_z + side * side_z - along * s,
-        )
-
-    jaw_rad = JAW_CLOSED_RAD + JAW_RAD_PER_PERCENT * grip
-    offset = grasp_offset_m(grip)
-    side_x, side_y = LINK_SIDE_M * sin_pan, LINK_SIDE_M * cos_pan
-    return Reach(
-        hand(FACE_ACROSS_M, HAND_SIDE_M, TOOL_ALONG_M),
-        hand(FACE_ACROSS_M + offset, HAND_SIDE_M, TOOL_ALONG_M),
-        (PAN_AXIS_X_M + wrist_out * cos_pan + side_x, side_y - wrist_out * sin_pan, wrist_z),
-        (PAN_AXIS_X_M + elbow_out * cos_pan + side_x, side_y - elbow_out * sin_pan, elbow_z),
-        hand(FACE_ACROSS_M, HAND_SIDE_M, FIXED_TIP_ALONG_M),
-        hand(
-            HINGE_ACROSS_M + JAW_LENGTH_M * sin(jaw_rad),
-            HAND_SIDE_M,
-            HINGE_ALONG_M + JAW_LENGTH_M * cos(jaw_rad),
+    # Everything of the jaws but the hinge lies at one distance along the third direction.
+    out = roll_out - HAND_SIDE_M * s * sin_roll
+    left = ROLL_SIDE_M + HAND_SIDE_M * cos_roll
+    z = roll_z - HAND_SIDE_M * c * sin_roll
+    face_out, face_z = out + FACE_ACROSS_M * across_out, z + FACE_ACROSS_M * across_z
+    face_left = left + FACE_ACROSS_M * sin_roll
+    turn = JAW_CLOSED_RAD + JAW_RAD_PER_PERCENT * grip
+    jaw_across = HINGE_ACROSS_M + JAW_LENGTH_M * sin(turn)
+    jaw_along = HINGE_ALONG_M + JAW_LENGTH_M * cos(turn)
+    return Plane(
+        (corner_out, LINK_SIDE_M, corner_z),
+        (elbow_out, LINK_SIDE_M, elbow_z),
+        (wrist_out, LINK_SIDE_M, wrist_z),
+        (roll_out, ROLL_SIDE_M, roll_z),
+        (roll_out + BLOCK_ALONG_M * c, ROLL_SIDE_M, roll_z - BLOCK_ALONG_M * s),
+        (
+            out + ROOT_ACROSS_M * across_out + ROOT_ALONG_M * c,
+            left + ROOT_ACROSS_M * sin_roll,
+            z + ROOT_ACROSS_M * across_z - ROOT_ALONG_M * s,
         ),
-        hand(HINGE_ACROSS_M, HINGE_SIDE_M, HINGE_ALONG_M),
-        hand(0.0, 0.0, 0.0),
-        lift + elbow + wrist,
-        yaw_of(pan_rad, across_out, sin_roll),
+        (face_out + TOOL_ALONG_M * c, face_left, face_z - TOOL_ALONG_M * s),
+        (face_out + FIXED_TIP_ALONG_M * c, face_left, face_z - FIXED_TIP_ALONG_M * s),
+        (
+            roll_out
+            + HINGE_ACROSS_M * across_out
+            - HINGE_SIDE_M * s * sin_roll
+            + HINGE_ALONG_M * c,
+            ROLL_SIDE_M + HINGE_ACROSS_M * sin_roll + HINGE_SIDE_M * cos_roll,
+            roll_z + HINGE_ACROSS_M * across_z - HINGE_SIDE_M * c * sin_roll - HINGE_ALONG_M * s,
+        ),
+        (
+            out + jaw_across * across_out + jaw_along * c,
+            left + jaw_across * sin_roll,
+            z + jaw_across * across_z - jaw_along * s,
+        ),
+        (across_out, sin_roll, across_z),
+    )
+
+
+def forward(pose: Pose) -> Reach:
+    """Where the arm is at `pose`; any angles, no limits checked."""
+    plane = plane_of(pose)
+    pan_rad = radians(pose.pan)
+    cos_pan, sin_pan = cos(pan_rad), sin(pan_rad)
+
+    def place(point: Vector) -> Vector:
+        out, left, z = point
+        x = PAN_AXIS_X_M + out * cos_pan + left * sin_pan
+        return (x, left * cos_pan - out * sin_pan, z)
+
+    offset = grasp_offset_m(pose.grip)
+    (out, left, z), (across_out, across_left, across_z) = plane.tool, plane.across
+    grasp = (out + offset * across_out, left + offset * across_left, z + offset * across_z)
+    return Reach(
+        place(plane.tool),
+        place(grasp),
+        place(plane.wrist),
+        place(plane.elbow),
+        place(plane.fixed_tip),
+        place(plane.moving_tip),
+        place(plane.hinge),
+        place(plane.roll_origin),
+        pose.lift + pose.elbow + pose.wrist,
+        yaw_of(pan_rad, across_out, across_left),
     )
 
 

@@ -198,6 +198,14 @@ def test_r6_a_keep_out_box_on_the_way_is_a_fault_of_the_plan() -> None:
     assert Code.PATH_BLOCKED in {fault.code for fault in report.faults}
 
 
+def test_r6_a_post_that_only_the_upper_arm_sweeps_is_a_fault_of_the_plan() -> None:
+    post = Box("post", (0.0, 0.02), (0.10, 0.12), (0.0, 0.11))
+    settings = MoveSettings.of(CONFIG, replace(CEILINGS, keep_out=(post,)))
+    report = check(STATUS, Step("look"), context=WITH_REACH, settings=settings)
+    assert broken(report) == [(2, "R6")]
+    assert "puts the upper arm" in report.faults[0].sentence
+
+
 def test_r6_the_simulation_uses_the_motions_of_the_gate_from_where_the_arm_stands() -> None:
     seen: list[tuple[str, Pose, bool]] = []
 

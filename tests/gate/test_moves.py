@@ -175,12 +175,24 @@ def test_low_down_a_keep_out_box_on_the_straight_line_is_gone_around_after_a_lif
 
 
 def test_low_down_a_wall_that_nothing_goes_around_is_refused() -> None:
-    box = Box("the wall", (0.0, 0.5), (-0.02, 0.02), (0.0, 0.5))
+    box = Box("the wall", (0.12, 0.5), (-0.02, 0.02), (0.0, 0.5))
     use = MoveSettings.of(Config(), tighten(keep_out=[box]))
     found = plan("move_to_pose", at(0.19, 0.12, 0.03), use=use, x=0.19, y=-0.12, z=0.03)
     assert isinstance(found, Verdict)
     assert found.code is Code.PATH_BLOCKED
     assert "the wall" in found.sentence
+
+
+@pytest.mark.parametrize(("y", "free"), [(0.100, False), (0.135, True)])
+def test_a_post_that_only_the_upper_arm_sweeps_blocks_the_way(y: float, free: bool) -> None:
+    post = Box("the post", (0.0, 0.02), (y, y + 0.02), (0.0, 0.11))
+    use = MoveSettings.of(Config(), tighten(keep_out=[post]))
+    found = plan("look", use=use)
+    assert isinstance(found, Verdict) is not free
+    if isinstance(found, Verdict):
+        assert found.code is Code.PATH_BLOCKED
+        assert "puts the upper arm" in found.sentence
+        assert "into the post" in found.sentence
 
 
 def test_a_hand_low_beside_the_base_lifts_before_it_swings_over_the_table() -> None:

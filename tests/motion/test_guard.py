@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import dist, nan
+from math import nan
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armlabd.arm.joints import HOME, JOINT_NAMES, Pose
-from armlabd.arm.kinematics import forward, inverse, reach_down
-from armlabd.arm.limits import BASE_BOX, CEILINGS, Box, Limits
+from armlabd.arm.kinematics import inverse
+from armlabd.arm.limits import CEILINGS, Box, Limits
 from armlabd.arm.path import Program, Target, grip_move, joint_move, line_move
-from armlabd.motion.fence import (
-    RADII_M,
-    SAG_DEG,
-    SHOULDER,
-    _Fence,
-    cut_depth_m,
-    exact_violation,
-    violation,
-)
+from armlabd.motion.fence import violation
 from armlabd.motion.guard import SLICE, LastLook, Rates, check_in_slices, check_program
 from armlabd.verdict import Code
 
@@ -39,180 +31,8 @@ def names(pose: Pose, limits: Limits = CEILINGS) -> set[str]:
     return {depth.name for depth in violation(pose, limits)}
 
 
-def sagged(pose: Pose) -> Pose:
-    return pose._replace(lift=pose.lift + SAG_DEG, elbow=pose.elbow + SAG_DEG)
-
-
 def still(pose: Pose, count: int = 3) -> Program:
     return Program((pose,) * count)
-
-
-# --- positions --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("joint", range(5))
-@pytest.mark.parametrize("end", [0, 1])
-def test_travel_ends_are_inside_and_beyond_is_named(joint: int, end: int) -> None:
-    edge = CEILINGS.travel_deg[joint][end]
-    out = 1 if end else -1
-    at = HOME._replace(**{HOME._fields[joint]: edge})
-    beyond = HOME._replace(**{HOME._fields[joint]: edge + 0.01 * out})
-    within = HOME._replace(**{HOME._fields[joint]: edge - 0.01 * out})
-    assert not names(at, FREE)
-    assert not names(within, FREE)
-    (depth,) = violation(beyond, FREE)
-    assert depth.name == f"travel:{JOINT_NAMES[joint]}"
-    assert depth.depth == pytest.approx(0.01)
-    assert depth.allowed == edge
-
-
-@pytest.mark.parametrize(
-    ("percent", "outside"), [(0.0, False), (100.0, False), (-0.01, True), (100.01, True)]
-)
-def test_the_gripper_has_ends_too(percent: float, outside: bool) -> None:
-    assert ("travel:gripper" in names(HOME._replace(grip=percent), FREE)) is outside
-
-
-POINTS = {
-    "floor:tool": (lambda r: r.tool, "floor_m"),
-    "floor:wrist": (lambda r: r.wrist, "floor_m"),
-    "floor:elbow": (lambda r: r.elbow, "floor_m"),
-    "floor:hand": (lambda r: r.roll_origin, "floor_m"),
-    "floor:jaw hinge": (lambda r: r.hinge, "floor_m"),
-    "floor:fixed jaw": (lambda r: r.fixed_tip, "tip_floor_m"),
-    "floor:moving jaw": (lambda r: r.moving_tip, "tip_floor_m"),
-}
-
-
-@pytest.mark.parametrize("name", POINTS)
-def test_each_point_has_its_floor(name: str) -> None:
-    point, floor = POINTS[name]
-    z = min(point(forward(pose))[2] for pose in (HOME, sagged(HOME)))
-    assert name not in names(HOME, replace(FREE, **{floor: z}))
-    assert name not in names(HOME, replace(FREE, **{floor: z - 1e-4}))
-    assert name in names(HOME, replace(FREE, **{floor: z + 1e-4}))
-
-
-def test_the_ceilings_floors_are_those_of_the_design() -> None:
-    assert (CEILINGS.floor_m, CEILINGS.tip_floor_m) == (0.012, 0.004)
-    low = inverse(0.20, 0.0, 0.012, grip_percent=50.0)
-    assert violation(low, CEILINGS, 0.0) == ()
-    beyond = violation(inverse(0.20, 0.0, 0.0118, grip_percent=50.0), CEILINGS, 0.0)
-    assert [depth.name for depth in beyond] == ["floor:tool"]
-
-
-@pytest.mark.parametrize(("x", "least_m", "most_m"), [(0.15, 0.001, 0.003), (0.28, 0.0045, 0.0055)])
-def test_a_commanded_pose_keeps_the_floor_with_its_sag(
-    x: float, least_m: float, most_m: float
-) -> None:
-    drop = forward(inverse(x, 0.0, 0.03)).tool[2] - forward(sagged(inverse(x, 0.0, 0.03))).tool[2]
-    assert least_m < drop < most_m
-    assert "floor:tool" not in names(inverse(x, 0.0, CEILINGS.floor_m + drop + 2e-4))
-    assert "floor:tool" in names(inverse(x, 0.0, CEILINGS.floor_m + drop - 2e-4))
-
-
-def test_an_arm_that_leans_back_is_lower_as_commanded_and_held_to_that() -> None:
-    back = Pose(0.0, -100.0, 90.0, 20.0, 0.0)
-    assert forward(sagged(back)).elbow[2] > forward(back).elbow[2]
-    z = forward(back).elbow[2]
-    assert "floor:elbow" not in names(back, replace(FREE, floor_m=z))
-    assert "floor:elbow" in names(back, replace(FREE, floor_m=z + 1e-4))
-
-
-def test_the_reach_has_an_end() -> None:
-    stretched = Pose(0.0, 80.0, -80.0, 0.0, 0.0)
-    assert names(stretched, replace(FREE, reach_m=CEILINGS.reach_m)) == {"reach:tool"}
-    assert not names(HOME, replace(FREE, reach_m=CEILINGS.reach_m))
-
-
-ENDS = [("fixed_tip", 0, 1, "fixed jaw"), ("moving_tip", 0, 1, "moving jaw")]
-ENDS += [("wrist", 2, 1, "forearm"), ("wrist", 2, 1, "hand"), ("elbow", 0, -1, "forearm")]
-
-
-@pytest.mark.parametrize(("end", "axis", "side", "part"), ENDS)
-def test_no_part_enters_a_box_nor_comes_nearer_than_its_thickness(
-    end: str, axis: int, side: int, part: str
-) -> None:
-    ends = [getattr(forward(pose), end) for pose in (HOME, sagged(HOME))]
-    edge = max(ends, key=lambda point: point[axis] * side)[axis] * side + RADII_M[part]
-
-    def box(gap: float) -> Limits:
-        sides = [(value - 1e-3, value + 1e-3) for value in ends[0]]
-        sides[axis] = tuple(sorted(((edge + gap) * side, (edge + gap + 0.002) * side)))
-        return replace(FREE, keep_out=(Box("lamp", *sides),))
-
-    assert f"box:lamp:{part}" in names(HOME, box(-1e-6))
-    assert f"box:lamp:{part}" in names(HOME, box(-1e-4))
-    assert f"box:lamp:{part}" not in names(HOME, box(1e-4))
-
-
-CUBE = Box("cube", (0.0, 0.1), (0.0, 0.1), (0.0, 0.1))
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "depth"),
-    [
-        ((0.05, 0.05, 0.05), (0.05, 0.05, 0.05), 0.05),  # a point
-        ((-1.0, 0.05, 0.05), (1.0, 0.05, 0.05), 0.05),  # right through
-        ((-1.0, 0.1, 0.05), (1.0, 0.1, 0.05), 0.0),  # along a face, which belongs to it
-        ((-1.0, 0.11, 0.05), (1.0, 0.11, 0.05), None),
-        ((-1.0, 0.05, 0.05), (0.0, 0.05, 0.05), 0.0),
-        ((-1.0, 0.05, 0.05), (-1e-6, 0.05, 0.05), None),
-        ((-0.06, 0.05, 0.05), (0.05, -0.06, 0.05), None),  # past an edge
-        ((0.05, 0.05, 0.2), (0.05, 0.05, 0.08), 0.02),
-    ],
-)
-def test_a_piece_is_cut_with_a_box_exactly(a: tuple, b: tuple, depth: float | None) -> None:  # type: ignore[type-arg]
-    for one, other in ((a, b), (b, a)):
-        assert cut_depth_m(one, other, CUBE) == (None if depth is None else pytest.approx(depth))
-    if depth == 0.0:
-        assert cut_depth_m(a, b, CUBE, 0.01) == pytest.approx(0.01)
-
-
-def test_a_sheet_thinner_than_any_spacing_is_seen() -> None:
-    reach = forward(HOME)
-    x = (reach.elbow[0] * 0.37 + reach.wrist[0] * 0.63) + 2 * RADII_M["forearm"]
-    sheet = Box("sheet", (x, x + 1e-6), (-0.1, 0.1), (0.0, 0.5))
-    assert "box:sheet:forearm" in names(HOME, replace(FREE, keep_out=(sheet,)))
-
-
-ANYWHERE = st.builds(
-    Pose, *(st.floats(low, high) for low, high in (*CEILINGS.travel_deg, CEILINGS.grip_percent))
-)
-CUPS = (
-    Box("cup", (0.18, 0.24), (0.03, 0.10), (0.0, 0.10)),
-    Box("shelf", (-0.30, -0.10), (-0.30, 0.30), (0.20, 0.30)),
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(ANYWHERE, st.sampled_from([(), CUPS]))
-def test_the_short_cut_never_says_free_of_what_the_exact_look_finds(
-    pose: Pose, boxes: tuple[Box, ...]
-) -> None:
-    limits = replace(CEILINGS, keep_out=boxes)
-    for sag in (0.0, SAG_DEG):
-        assert violation(pose, limits, sag) == exact_violation(pose, limits, sag)
-
-
-def test_the_short_cut_serves_where_the_arm_works() -> None:
-    served = 0
-    for x, y in ((0.16, 0.0), (0.20, 0.10), (0.25, -0.05)):
-        for z in (0.03, 0.05, 0.07):
-            served += _Fence(CEILINGS).is_clear(reach_down(x, y, z, yaw_deg=0.0), 0.01)
-    assert served == 9
-
-
-def test_a_post_between_elbow_and_wrist_is_seen_by_the_forearm() -> None:
-    reach = forward(HOME)
-    x, y, z = (0.4 * a + 0.6 * b for a, b in zip(reach.elbow, reach.wrist, strict=True))
-    post = Box("post", (x - 0.015, x + 0.015), (y - 0.02, y + 0.02), (0.0, z + 0.01))
-    assert names(HOME, replace(FREE, keep_out=(post,))) == {"box:post:forearm"}
-
-
-def test_the_hand_stays_out_of_the_base() -> None:
-    folded = Pose(0.0, 12.0, 54.0, 79.0, 0.0, 50.0)
-    assert any(name.startswith(f"box:{BASE_BOX.name}:") for name in names(folded))
 
 
 # --- programs ---------------------------------------------------------------------------------
@@ -513,42 +333,6 @@ def test_the_last_look_refuses_before_a_pin_and_names_no_point() -> None:
     beyond = look.check(HOME._replace(pan=110.1))
     assert beyond is not None
     assert (beyond.limit, beyond.point) == ("travel:shoulder_pan", 0)
-
-
-def test_the_reach_is_measured_from_the_shoulder() -> None:
-    stretched = Pose(20.0, 80.0, -80.0, 0.0, 0.0)
-    (depth,) = violation(stretched, replace(FREE, reach_m=0.30))
-    far = dist(forward(stretched).tool, SHOULDER)
-    assert depth.value == pytest.approx(far)
-    assert depth.depth == pytest.approx(far - 0.30)
-
-
-HIGH = ("tool", "wrist", "elbow", "roll_origin", "hinge")
-TIPS = ("fixed_tip", "moving_tip")
-
-
-@settings(max_examples=100, deadline=None)
-@given(ANYWHERE)
-def test_the_short_cut_knows_the_lowest_point_and_the_reach_to_half_a_millimetre(
-    pose: Pose,
-) -> None:
-    reach = forward(pose)
-    for names_, floor in ((HIGH, "floor_m"), (TIPS, "tip_floor_m")):
-        lowest = min(getattr(reach, name)[2] for name in names_)
-        for gap, clear in ((-6e-4, True), (1e-5, False)):
-            fence = _Fence(replace(FREE, **{floor: lowest + gap}))
-            assert fence.is_clear(pose, 0.0) is clear
-    far = dist(reach.tool, SHOULDER)
-    assert not _Fence(replace(FREE, reach_m=far - 1e-5)).is_clear(pose, 0.0)
-    assert _Fence(replace(FREE, reach_m=far + 0.03)).is_clear(pose, 0.0)
-
-
-@settings(max_examples=100, deadline=None)
-@given(ANYWHERE, st.sampled_from(["elbow", "wrist", "hinge", "fixed_tip", "moving_tip"]))
-def test_a_small_box_at_any_joint_is_seen_through_the_short_cut(pose: Pose, part: str) -> None:
-    x, y, z = getattr(forward(sagged(pose)), part)
-    box = Box("nut", (x - 2e-3, x + 2e-3), (y - 2e-3, y + 2e-3), (z - 2e-3, z + 2e-3))
-    assert violation(pose, replace(FREE, keep_out=(box,)))
 
 
 def test_a_program_of_one_point_stays_and_a_fault_names_its_point_exactly() -> None:

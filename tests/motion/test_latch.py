@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from armlabd.motion import latch as module
 from armlabd.motion.disk import DirectDisk, Ticket, Work
 from armlabd.motion.latch import (
     CAUSES,
@@ -240,3 +241,22 @@ def test_the_boot_has_a_name_where_the_kernel_gives_one(
 
     monkeypatch.setattr(Path, "read_text", missing)
     assert boot_id() == ""
+
+
+@pytest.mark.parametrize("sticks", [False, True])
+def test_a_full_disk_gives_up_the_record_of_a_cleared_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sticks: bool
+) -> None:
+    path = tmp_path / "stop.json"
+    path.write_text('{"stopped": false}')
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "write_atomic", full)
+    if sticks:
+        monkeypatch.setattr(module, "remove", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_cause(path, Cause("asked"))
+    assert path.exists() is sticks
+    assert (read_cause(path) is None) is sticks, "without any record the arm counts as stopped"
