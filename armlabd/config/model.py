@@ -133,7 +133,7 @@ class MotionConfig(Part):
     orphan_s: Annotated[float, Field(ge=5, le=3600)] = 60.0
     lease_s: Annotated[float, Field(ge=0.3, le=2.0)] = 0.5
     heartbeat_s: Annotated[float, Field(ge=0.1, le=2.0)] = 0.1
-    tolerance_deg: Annotated[float, Field(ge=0.3, le=5)] = 2.0
+    tolerance_deg: Annotated[float, Field(ge=0.3, le=5)] = 1.0
     settle_s: Annotated[float, Field(ge=0.2, le=5)] = 1.0
 
 

@@ -229,7 +229,7 @@ class Link:
             double = _double(self.found, servos)
             return trouble._replace(sentence=f"{trouble.sentence} {double}".strip())
         yield
-        low = servos.master.sync_read(SERVO_IDS, 0, 20)
+        low = servos.master.sync_read(SERVO_IDS, 0, 22)
         yield
         high = servos.master.sync_read(SERVO_IDS, 30, 11)
         yield
@@ -291,6 +291,11 @@ class Link:
             return Trouble("not_calibrated", error.sentence)
         return None
 
+    @property
+    def p_gains(self) -> tuple[int, ...]:
+        """How hard the servos of the arm push (register 21, 1 to 254); 32 where that is unknown."""
+        return tuple(max(1, self.facts[id].p_gain) if id in self.facts else 32 for id in ARM_IDS)
+
     def report(self) -> dict[str, Any]:
         """What bring-up found, for status."""
         return {
@@ -300,6 +305,9 @@ class Link:
             "connects": self.connects,
             "unlocked": [id for id, servo in self.facts.items() if not servo.lock],
         }
+
+
+ARM_IDS = SERVO_IDS[:5]
 
 
 def _double(ids: tuple[int, ...], servos: Servos) -> str:

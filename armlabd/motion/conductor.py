@@ -1,7 +1,8 @@
 """The conductor: takes one motion through its phases and gives out one goal per cycle.
 
-It owns what the servos were last told (`goal`, None while torque is off or unknown) and asks the
-guard before every change of it. It never waits: long work is cut into slices (`work`), writing to
+It owns where the arm is told to be (`goal`, None while torque is off or unknown); the servos are
+told a little more (`trim`), so that the arm that hangs on them is there. The guard is asked before
+every change. It never waits: long work is cut into slices (`work`), writing to
 disk is done elsewhere, and everything else happens in `next_goal` and `judge`, once per cycle.
 """
 
@@ -10,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from armlabd.arm.calibration import CalibrationError
-from armlabd.arm.joints import DEGREES_PER_STEP, JOINT_NAMES, SERVO_IDS, Pose
+from armlabd.arm.joints import SERVO_IDS, Pose
 from armlabd.clock import Clock
 from armlabd.motion.arming import Arming, switch_on
 from armlabd.motion.bringup import Link
-from armlabd.motion.grip import Grip
+from armlabd.motion.grip import Grip, percent_per_step
 from armlabd.motion.guard import (
     OUTSIDE_SPEED_DPS,
     START_TOLERANCE_DEG,
@@ -29,14 +30,15 @@ from armlabd.motion.mark import Marks
 from armlabd.motion.measured import Measured
 from armlabd.motion.messages import MotionResult
 from armlabd.motion.settings import CoreSettings
+from armlabd.motion.settle import Settle, stopped_short
 from armlabd.motion.stall import Stall
 from armlabd.motion.stream import Stream
+from armlabd.motion.trim import NONE, Trim, shifted
 from armlabd.verdict import Code
 
 APPROACH_DPS = OUTSIDE_SPEED_DPS * 0.95  # from the goal that sags to the program's start
 RELAX_DPS = 30.0
 GRIP_TIME_S = 0.25  # for the squeeze to settle after contact
-GRIP_TOLERANCE_PERCENT = 4.0
 REST_S = 1.0  # after this long at rest the mark of motion goes
 LOST_CYCLES = 10  # misses in a row that end a motion
 
@@ -57,6 +59,7 @@ class Conductor:
         self.goal: Pose | None = None
         self.goal_counts: tuple[int, ...] = ()
         self.torque = False
+        self.trim = Trim()
         self.grip = Grip(settings.grip_torque_percent, settings.hold_torque_percent)
         self.goals_sent = 0
         self._settings = settings
@@ -68,6 +71,7 @@ class Conductor:
         self._arming: Arming | None = None
         self._look: LastLook | None = None
         self._stall = Stall()
+        self._settle = Settle(settings, link, self.trim)
         self._grip_limit = 0.0  # what register 48 of the gripper was last set to
         self._rest_s = 0.0
 
@@ -91,6 +95,7 @@ class Conductor:
     def start(self, job: Job) -> None:
         """Begin a motion; the caller has checked that none is under way."""
         self.job = job
+        job.carry(self.trim.deg, self._link.limits)
 
     def brake(self, ending: MotionResult) -> None:
         """Come to rest on the path, hold, and answer `ending`; before any motion at once."""
@@ -100,6 +105,8 @@ class Conductor:
         if job.phase == "stream" and job.stream is not None:
             job.ending = ending
             job.stream.brake()
+        elif job.phase == "settle" and self.trim.moving:
+            job.ending = ending  # a trim under way comes to rest by itself, within 0.3 s
         else:
             self._finish(ending)
 
@@ -116,6 +123,7 @@ class Conductor:
     def unpin(self) -> None:
         """Torque is off or unknown: the next motion switches it on anew."""
         self.goal, self.goal_counts = None, ()
+        self.trim.clear()
         self.torque = False
         self._look = None
         self.grip.let_go()
@@ -194,6 +202,7 @@ class Conductor:
 
     def _pin(self, pose: Pose, counts: tuple[int, ...]) -> None:
         self.goal, self.goal_counts = pose, counts
+        self.trim.clear()
         self._look = LastLook(self._link.limits, self._settings.period_s)
         self._look.pin(pose)
 
@@ -209,6 +218,8 @@ class Conductor:
             points = (start, *leg_points(start, first, count), *points[1:])
         rates = Rates(self._link.limits, self._settings.period_s)
         job.stream = Stream(points, rates.bends, speed_share(self._measured.feedback))
+        if self.trim.any and not job.carries:
+            self.trim.go(NONE, self._link.limits, self._settings.period_s)
         self.grip.begin(job.contact, job.torque_percent)
         self._stall.reset()
         job.phase = "stream"
@@ -224,7 +235,9 @@ class Conductor:
             self._marked(job)
         if job.stream is None or self.goal is None or not job.in_motion:
             return None
-        moves = job.phase in ("stream", "relax") and not job.stream.finished
+        trims = self.trim.next()
+        waits = job.stream.finished or self.trim.moving
+        moves = job.phase in ("stream", "relax") and not waits
         pose = job.stream.next() if moves else job.stream.now
         step = min(
             self._link.limits.grip_speed_pps * self._settings.period_s,
@@ -234,25 +247,33 @@ class Conductor:
         began = pose.grip if keeps else job.points[0].grip
         jaw = self.grip.goal(pose.grip, began, self.goal.grip, step)
         pose = pose.with_grip(jaw)
-        return None if pose == self.goal else pose
+        return None if pose == self.goal and not trims else pose
 
     def send(self, pose: Pose) -> None:
-        """The last look, then one frame. Raises PortLost."""
+        """The last look at the trimmed goal, then one frame. Raises PortLost."""
         servos, calibration = self._link.servos, self._link.calibration
         if servos is None or calibration is None or self._look is None or not self._allowed():
             return
-        fault = self._look.check(pose)
+        told = shifted(pose, self.trim.deg)
+        fault = self._look.check(told)
         if fault is not None:
-            self._finish(refusal(fault))
+            self._refused(refusal(fault))
             return
         try:
-            counts = calibration.to_raw(pose)
+            counts = calibration.to_raw(told)
         except CalibrationError as error:
-            self._finish(cancelled(Code.JOINT_LIMIT, error.sentence))
+            self._refused(cancelled(Code.JOINT_LIMIT, error.sentence))
             return
         servos.write_goals(counts)
         self.goal, self.goal_counts = pose, counts
         self.goals_sent += 1
+
+    def _refused(self, result: MotionResult) -> None:
+        """A goal may not leave: a trim is given up where it is, anything else ends the motion."""
+        if self.trim.moving and self.job is not None and self.job.phase == "settle":
+            self.trim.refused()
+        else:
+            self._finish(result)
 
     def keep_grip_limit(self) -> None:
         """Bring the gripper's torque cap to what is wanted. Raises PortLost."""
@@ -279,7 +300,7 @@ class Conductor:
             self._judge_stream(job, pose, now_s)
         elif job.phase == "settle":
             self._judge_settle(job, pose, now_s)
-        elif job.phase == "grip" and now_s >= job.until_s and self._grip_done():
+        elif job.phase == "grip" and now_s >= job.until_s and self.grip.squeezes(self.goal):
             self.grip.settled(pose.grip)
             self._arrived(job)
         elif job.phase == "relax" and job.stream.finished and job.ending is not None:
@@ -290,7 +311,8 @@ class Conductor:
         assert self.goal is not None
         if job.ending is None:
             self._touch(job, pose)
-            sentence = self._stall.look(self.goal, self._measured, now_s, self._jaw_free(job))
+            jaw_free = not job.contact and self.grip.squeeze is None
+            sentence = self._stall.look(self.goal, self._measured, now_s, jaw_free)
             if sentence is not None:
                 self.brake(cancelled(Code.STALLED, sentence))
         if not job.stream.finished:
@@ -302,62 +324,46 @@ class Conductor:
         elif job.touched:
             job.phase, job.until_s = "grip", now_s + GRIP_TIME_S
         else:
-            job.phase, job.until_s = "settle", now_s + self._settings.settle_s
+            job.phase = "settle"
+            self._settle.begin(now_s)
             self._judge_settle(job, pose, now_s)
-
-    def _jaw_free(self, job: Job) -> bool:
-        """True when the jaw ought to follow its goal."""
-        return not job.contact and self.grip.squeeze is None
 
     def _touch(self, job: Job, pose: Pose) -> None:
         """A closing jaw that meets something: brake, squeeze, push no harder than needed."""
         if not job.contact or job.touched or self.goal is None or job.stream is None:
             return
         jaw = self._measured.feedback[SERVO_IDS[5]]
-        percent_per_step = _percent_per_step(self._link)
-        speed = jaw.velocity * percent_per_step
+        speed = jaw.velocity * percent_per_step(self._link.calibration)
         if self.grip.touches(self.goal.grip, pose.grip, speed, jaw.load / 10):
             job.touched = True
             self.grip.take(pose.grip)
             job.stream.brake()
 
-    def _grip_done(self) -> bool:
-        squeeze = self.grip.squeeze
-        return squeeze is None or self.goal is None or abs(self.goal.grip - squeeze) < 0.1
-
     def _judge_settle(self, job: Job, pose: Pose, now_s: float) -> None:
         assert self.goal is not None
+        if job.ending is not None:
+            if not self.trim.moving:
+                self._finish(job.ending)
+            return
         self._touch(job, pose)
         if job.touched:
             job.phase, job.until_s = "grip", now_s + GRIP_TIME_S
             return
-        late = self._late_joint(pose)
-        if late is None:
-            self._arrived(job)
-        elif now_s >= job.until_s:
-            off = abs(self.goal[late] - pose[late])
-            unit = "degrees" if late < 5 else "percent"
-            job.ending = cancelled(
-                Code.STALLED,
-                f"{JOINT_NAMES[late]} stopped {off:.1f} {unit} before its goal and holds there. "
-                "Look for what is in the way, then plan again from where the arm is.",
-            )
+        trims = not job.contact and job.kind != "park"  # a grip decides; a parked arm goes limp
+        jaw_free = self.grip.squeeze is None
+        late = self._settle.look(self.goal, self._measured, now_s, trims, jaw_free)
+        if late is not None:
+            job.ending = stopped_short(late, self.goal, pose)
             self._relax(job, pose)
-
-    def _late_joint(self, pose: Pose) -> int | None:
-        """The first joint that is not within tolerance of its goal."""
-        assert self.goal is not None
-        for index in range(5):
-            if abs(self.goal[index] - pose[index]) > self._settings.tolerance_deg:
-                return index
-        if self.grip.squeeze is None and abs(self.goal.grip - pose.grip) > GRIP_TOLERANCE_PERCENT:
-            return 5
-        return None
+        elif self._settle.arrived:
+            self._arrived(job)
 
     def _relax(self, job: Job, pose: Pose) -> None:
         """Draw the goals back to where the arm is, so that it does not keep pushing."""
         assert self.goal is not None
         limits, dt_s = self._link.limits, self._settings.period_s
+        self.goal = shifted(self.goal, self.trim.deg)
+        self.trim.clear()
         goal = pose if self.grip.squeeze is None else pose.with_grip(self.goal.grip)
         count = leg_count(self.goal, goal, min(RELAX_DPS, limits.speed_dps), limits, dt_s)
         points = self.goal, *leg_points(self.goal, goal, count)
@@ -375,6 +381,7 @@ class Conductor:
         """Answer, and rest. Facts measured are added to every answer."""
         job, self.job = self.job, None
         self._arming = None
+        self.trim.stay()
         self._rest_s = self._clock.monotonic()
         pose = self._measured.pose
         result = MotionResult(
@@ -388,11 +395,3 @@ class Conductor:
         )
         if job is not None:
             job.answer(result)
-
-
-def _percent_per_step(link: Link) -> float:
-    """How many percent of the gripper one count is; the sign does not matter here."""
-    if link.calibration is None:
-        return DEGREES_PER_STEP
-    jaw = link.calibration.joints["gripper"]
-    return 100.0 / (jaw.range_max - jaw.range_min)

@@ -7,6 +7,9 @@ servo that keeps pushing overheats or trips.
 
 from __future__ import annotations
 
+from armlabd.arm.calibration import Calibration
+from armlabd.arm.joints import DEGREES_PER_STEP, Pose
+
 AHEAD_PERCENT = 4.0  # goal beyond the jaw; tracking lags by 2 to 3 at 60 percent per second
 STILL_PPS = 4.0  # percent per second: the jaw stands
 PUSH_PERCENT = 5.0  # of full motor power; above friction
@@ -65,6 +68,10 @@ class Grip:
             self.contact_percent = percent
             self.holding = percent > SOMETHING_PERCENT
 
+    def squeezes(self, goal: Pose | None) -> bool:
+        """True once the jaw's goal is the squeeze."""
+        return self.squeeze is None or goal is None or abs(goal.grip - self.squeeze) < 0.1
+
     def watch(self, percent: float, torque: bool) -> None:
         """While carrying: an opening that changed, or torque off, means it is gone."""
         if not torque:
@@ -84,3 +91,11 @@ class Grip:
             else:
                 self.let_go()
         return max(last - step, min(last + step, wanted))
+
+
+def percent_per_step(calibration: Calibration | None) -> float:
+    """How many percent of the gripper one count is; the sign does not matter here."""
+    if calibration is None:
+        return DEGREES_PER_STEP
+    jaw = calibration.joints["gripper"]
+    return 100.0 / (jaw.range_max - jaw.range_min)

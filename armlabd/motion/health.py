@@ -80,10 +80,11 @@ class Facts(NamedTuple):
     mode: int
     torque: bool
     lock: int = 1
+    p_gain: int = 32
 
 
 def facts_of(low: bytes, high: bytes) -> Facts:
-    """Decode registers 0..19 and 30..40."""
+    """Decode registers 0..21 and 30..40."""
     word = int.from_bytes
     offset = word(high[1:3], "little")
     magnitude = offset & 0x7FF
@@ -98,6 +99,7 @@ def facts_of(low: bytes, high: bytes) -> Facts:
         word(low[11:13], "little"),
         high[3],
         high[10] != 0,
+        p_gain=low[21],
     )
 
 

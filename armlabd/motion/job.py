@@ -7,12 +7,14 @@ from typing import Any
 
 from armlabd.arm.joints import Pose
 from armlabd.arm.limits import Limits
+from armlabd.arm.sag import Sag
 from armlabd.motion.fence import violation
 from armlabd.motion.guard import Fault, check_in_slices
 from armlabd.motion.inside import find_way
 from armlabd.motion.legs import build_legs
 from armlabd.motion.messages import MotionResult
 from armlabd.motion.stream import Stream
+from armlabd.motion.trim import fits
 from armlabd.verdict import Code
 
 Reply = Callable[[dict[str, Any]], None]
@@ -30,7 +32,7 @@ class Job:
     """What is being moved, how far it has come, and who waits for the answer.
 
     `phase`: plan (checked in slices), mark (on its way to disk), arm (torque comes on), stream,
-    grip (after contact), settle (read back), relax (goals drawn back to the arm).
+    grip (after contact), settle (read back and trimmed), relax (goals drawn back to the arm).
     `own` marks the core's own moves, which need no lease.
     """
 
@@ -56,13 +58,25 @@ class Job:
         self.points: Points = ()
         self.stream: Stream | None = None
         self.ending: MotionResult | None = None  # the answer once the arm is at rest
-        self.until_s = 0.0  # of settle and grip
+        self.carries = True  # the trim may stay on during the whole motion
+        self.until_s = 0.0  # of grip
         self.touched = False
 
     @property
     def in_motion(self) -> bool:
         """True once goals have left for it."""
         return self.phase in ("stream", "grip", "settle", "relax")
+
+    def carry(self, trim: Sag, limits: Limits) -> None:
+        """Have the plan looked at with `trim` added as well; `carries` tells the result."""
+        if any(trim):
+            self.planning = self._carried(self.planning, trim, limits)
+
+    def _carried(self, planning: Planning, trim: Sag, limits: Limits) -> Planning:
+        planned = yield from planning
+        if not isinstance(planned, (Fault, str)):
+            self.carries = yield from fits(planned, trim, limits)
+        return planned
 
     def answer(self, result: MotionResult) -> None:
         """Tell whoever waits; once."""

@@ -50,7 +50,7 @@ class CoreSettings:
     lease_s: float = 0.5
     orphan_s: float = 60.0
     heartbeat_s: float = 0.1
-    tolerance_deg: float = 2.0
+    tolerance_deg: float = 1.0  # beside the sag that the weight of the arm explains
     settle_s: float = 1.0
     period_s: float = 0.01  # 100 Hz
     push_s: float = 0.02  # state pushed to the daemon

@@ -21,13 +21,21 @@ def inject(rig: Rig, line: str) -> None:
     assert answer["ok"], answer
 
 
+def under_way(rig: Rig) -> bool:
+    """The arm is in the middle of a motion."""
+    job = rig.arena.core.conductor.job
+    if job is None or job.phase != "stream" or job.stream is None:
+        return False
+    return 20 <= job.stream.place <= len(job.points) - 40
+
+
 async def run_with(rig: Rig, line: str) -> dict[str, Any]:
     """A run into which the fault comes while the arm moves."""
     rig.blocks(Block("red block", 0.22, 0.09))
     status, started = await rig.ask("POST", "/goals", GOAL)
     assert status == 202
     sent = rig.arena.core.conductor.goals_sent
-    while rig.arena.core.conductor.goals_sent < sent + 120:
+    while rig.arena.core.conductor.goals_sent < sent + 120 or not under_way(rig):
         await asyncio.sleep(0.001)
     inject(rig, line)
     return await rig.wait(started["id"])
