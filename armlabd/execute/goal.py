@@ -23,6 +23,7 @@ from armlabd.execute.eye import Eye
 from armlabd.execute.journal import Journal, RecordLostError, finite
 from armlabd.execute.questions import GIVE_UP, TRY_AGAIN, Questions, recovery_question
 from armlabd.execute.recovery import Action
+from armlabd.execute.rounds import Rounds
 from armlabd.execute.run import Ending, Result, Run, RunState
 from armlabd.execute.think import OverError, Thinker, raise_if_over
 from armlabd.gate.moves import CLEAR_Z_M
@@ -52,11 +53,11 @@ class Driver:
     config: Config
     thinker: Thinker
     journal: Journal
-    refusals: list[str] = field(default_factory=list)
-    answers: dict[str, str] = field(default_factory=dict)
     sure: list[SceneObject] = field(default_factory=list)  # a person said so, against a model
-    slips: int = 0
-    last_plan: Plan | None = None
+    rounds: Rounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rounds = Rounds(self.config.run.max_replans)
 
     async def drive(self, plan: Plan | None) -> Ending:
         """The run's end, with the arm clear of the table unless it must not or cannot move."""
@@ -118,7 +119,7 @@ class Driver:
         After an answered question there is always a look: the answer may need what the goal did
         not.
         """
-        if not self.answers and not self.planner.needs_scene(self.run.goal):
+        if not self.rounds.answers and not self.planner.needs_scene(self.run.goal):
             return None
         await self._enter(RunState.PERCEIVING)
         scene = await self._look()
@@ -147,55 +148,60 @@ class Driver:
     async def _plan(self, scene: Scene | None) -> Plan | Ending | None:
         """A plan, an end, or None after an answered question: look and plan again."""
         await self._enter(RunState.PLANNING)
-        context = plan_context(self.session, self.config, scene, self.answers, tuple(self.refusals))
+        rounds = self.rounds
+        context = plan_context(
+            self.session, self.config, scene, rounds.answers, tuple(rounds.refusals)
+        )
         planned = await self.thinker.plan(self.run, self.planner, self.run.goal, context)
-        await self._tell(planned)
+        await self.journal.keep_planned(planned)
         outcome = planned.outcome
         if isinstance(outcome, NotPossible):
             return Ending(Result.REFUSED, Code.IMPOSSIBLE, _impossible(planned, outcome))
         if isinstance(outcome, Stop):
             await self.session.stop(self.run.caller, "the goal says stop")
             return Ending(Result.STOPPED, Code.STOPPED, "The goal means stop: the arm is stopped.")
-        if isinstance(outcome, Plan):
-            return outcome
-        answer = await self._ask(outcome)
-        if answer is None or answer == GIVE_UP:
-            return _unanswered(outcome, answer)
-        self.answers[outcome.kind] = answer
-        return None
+        return outcome if isinstance(outcome, Plan) else await self._ask_planning(outcome)
 
-    async def _tell(self, planned: Planned) -> None:
-        """Who planned, and how, for the trace and for whoever looks at the run."""
-        attempts = [attempt.to_dict() for attempt in planned.attempts]
-        for number, attempt in enumerate(attempts, 1):
-            await self.journal.note({"event": "attempt", "number": number, **attempt})
-        told = {"name": planned.planner, "note": planned.note, "attempts": len(attempts)}
-        await self.journal.note({"event": "planned", "planner": told})
-        self.run.planner = told
+    async def _ask_planning(self, question: Question) -> Ending | None:
+        """Ask what stands in the way of a plan; None: plan again, with the answer."""
+        await self._leave_clear()
+        answer = await self._ask(question)
+        if answer is None or answer == GIVE_UP:
+            return _unanswered(question, answer)
+        self.rounds.answer(question.kind, answer)
+        return None
 
     async def _carry_out(self, plan: Plan, scene: Scene | None) -> Ending | None:
         """Check and execute a plan of our planner; None: plan again with what was learnt."""
         dispute = disputed_target(plan, scene, self.sure)
         if dispute is not None:
             return await self._make_sure(dispute)
-        repeated = self.last_plan is not None and plan.steps == self.last_plan.steps
-        self.last_plan = plan
+        circle = self.rounds.repeated(plan)
+        if circle is not None:
+            return await self._ask_planning(circle)
         refused = await self._refused(plan, scene)
         if refused is not None:
-            if refused.code is Code.NOT_ALLOWED or repeated or not self._learn(refused.sentence):
-                return refused
-            return None
+            return await self._learn(plan, refused)
         executor = self._executor()
         halt = await executor.run(plan)
         if halt is None:
             return _done(executor, self._told(plan))
-        if halt.action is Action.REPLAN and self._may_replan(halt):
-            return None
+        if halt.action is Action.REPLAN:
+            if not halt.slipped:
+                return await self._learn(plan, Ending.of_refusal(halt.verdict))
+            if self.rounds.may_slip():
+                return None
         ending = await self._end_or_ask(halt)
-        if ending is None:  # a person said "try again": it starts afresh
-            self.refusals.clear()
-            self.slips, self.last_plan = 0, None
+        if ending is None:  # a person said "try again"
+            self.rounds.start_afresh()
         return ending
+
+    async def _learn(self, plan: Plan, refused: Ending) -> Ending | None:
+        """Plan again with what a refusal says; an end, or a question when that is a circle."""
+        if refused.code is Code.NOT_ALLOWED:
+            return refused
+        circle = self.rounds.refuse(plan, refused)
+        return None if circle is None else await self._ask_planning(circle)
 
     async def _make_sure(self, dispute: Dispute) -> Ending | None:
         """Ask about an object that a model saw otherwise; None: look again, with the answer."""
@@ -204,20 +210,6 @@ class Driver:
         if answer == IT_IS:
             self.sure.append(dispute.item)
         return None if answer in (IT_IS, TRY_AGAIN) else _unanswered(question, answer)
-
-    def _may_replan(self, halt: Halt) -> bool:
-        """True while looking and planning again may help; counts it."""
-        if not halt.slipped:
-            return self._learn(halt.verdict.sentence)
-        self.slips += 1
-        return self.slips <= self.config.run.max_replans
-
-    def _learn(self, sentence: str) -> bool:
-        """Remember a refusal for the planner; False when it is no news or there were too many."""
-        if sentence in self.refusals or len(self.refusals) >= self.config.run.max_replans:
-            return False
-        self.refusals.append(sentence)
-        return True
 
     # --- a plan that somebody brought -------------------------------------------------------
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from armlabd.execute.run import Run
+from armlabd.plan.planner import Planned
 
 MAX_PICTURES = 8  # of one run; later scenes are kept without their picture
 MAX_ROWS = 1000  # of the steps held in memory; the trace on disk has them all
@@ -53,6 +54,13 @@ class Journal:
     async def keep_picture(self, name: str, picture: bytes) -> None:
         """One picture as a file."""
         await self._write(self._run.folder.write_bytes, name, picture)
+
+    async def keep_planned(self, planned: Planned) -> None:
+        """Who planned and how, with every attempt; the run shows the sums."""
+        for number, attempt in enumerate(planned.attempts, 1):
+            await self.note({"event": "attempt", "number": number, **attempt.to_dict()})
+        self._run.planner = planned.to_dict()
+        await self.note({"event": "planned", **self._run.planner})
 
     async def _write(self, write: Callable[..., None], *content: Any) -> None:
         try:

@@ -6,7 +6,7 @@ A planner holds no way to the arm. What it says of itself is never the result of
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -28,6 +28,12 @@ class NotPossible:
 
 
 Outcome = Plan | Question | Stop | NotPossible
+_OUTCOMES: Mapping[type, str] = {
+    Plan: "plan",
+    Question: "question",
+    Stop: "stop",
+    NotPossible: "impossible",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,19 @@ class Planned:
     planner: str
     attempts: tuple[Attempt, ...] = ()
     note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a run shows of it: who, what came of it, and the cost of all attempts together."""
+        answers = [attempt.answer for attempt in self.attempts if attempt.answer is not None]
+        return {
+            "name": self.planner,
+            "note": self.note,
+            "outcome": _OUTCOMES.get(type(self.outcome), "nothing"),
+            "attempts": len(self.attempts),
+            "prompt_tokens": sum(answer.prompt_tokens for answer in answers),
+            "output_tokens": sum(answer.output_tokens for answer in answers),
+            "model_s": round(sum(a.load_s + a.prompt_s + a.output_s for a in answers), 3),
+        }
 
 
 class Think(Protocol):
