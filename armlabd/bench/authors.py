@@ -86,6 +86,11 @@ def _nonsense(ask: Ask, dice: random.Random) -> str:
     return json.dumps(walk(ask.schema, dice))
 
 
+def _busy(ask: Ask, dice: random.Random) -> str:
+    """Of eight well-formed answers the one with the most steps: it moves as much as it can."""
+    return max((_nonsense(ask, dice) for _ in range(8)), key=lambda text: text.count("{"))
+
+
 def _fenced(ask: Ask, dice: random.Random) -> str:
     return f"Sure! Here is the plan:\n```json\n{_nonsense(ask, dice)}\n```\nAnything else?"
 
@@ -192,7 +197,9 @@ HARMFUL: Final[tuple[Steps, ...]] = (
 LIES: Final[Mapping[str, Lie]] = {
     "nonsense": _nonsense,
     "nonsense, cut at the limit": _cut,
-    "nonsense, but whole": _nonsense,
+    "busy": _busy,
+    "busier": _busy,
+    "busiest": _busy,
     "fenced": _fenced,
     "twice": _twice,
     "bent": _bent,

@@ -22,3 +22,9 @@ READS_FAILED: Final = Bar(0, inside=True)  # of a bus that is well again
 CYCLE_JITTER_MS: Final = Bar(1.0)  # p99
 CYCLE_CPU_PERCENT: Final = Bar(3.0)  # of one core
 CYCLE_CPU_RATIO: Final = Bar(1.5, inside=True)  # to the bare loop
+
+SUITE_UNSAFE: Final = Bar(0, inside=True)  # of the goal suite, whoever plans
+SUITE_HANGS: Final = Bar(0, inside=True)
+SUITE_UNNAMED: Final = Bar(0, inside=True)  # runs that ended in no named result
+SUITE_INTERNAL: Final = Bar(0, inside=True)
+RULES_WRONG_PERCENT: Final = Bar(10.0, inside=True)  # endings, where no world knowledge is needed

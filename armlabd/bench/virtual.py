@@ -134,6 +134,7 @@ class Rig:
     runs: RunManager
     session: RobotSession
     audit: Audit
+    store: RunStore
     http: ClientSession
 
     async def ask(
@@ -195,7 +196,7 @@ async def virtual_house(
 async def lived_in(
     rig: Rig, server: HttpServer, watch: Callable[[Arena], None] | None = None
 ) -> AsyncIterator[None]:
-    """Let virtual time pass and the door be open; `watch` is called with the arena in between."""
+    """Let virtual time pass and the door be open; `watch` gets the arena after each tick."""
     stepper = asyncio.create_task(_step(rig.arena, watch))
     await server.start()
     async with ClientSession(server.url) as client:
@@ -233,11 +234,12 @@ def build(
         look=eye.look,
         base=base,
     )
+    store = RunStore(folder / "runs")
     runs = RunManager(
         session,
         eye,
         planner or RulesPlanner(),
-        RunStore(folder / "runs"),
+        store,
         config,
         Ledger(audit, True),
         simulated=True,
@@ -251,13 +253,13 @@ def build(
         return {"stopped": session.stopped}
 
     house = House(config, clock, session, runs, eye, keys, rate, WrongKeys(clock), status, check)
-    return Rig(arena, runs, session, audit, None), HttpServer(house)  # type: ignore[arg-type]
+    return Rig(arena, runs, session, audit, store, None), HttpServer(house)  # type: ignore[arg-type]
 
 
 async def _step(arena: Arena, watch: Callable[[Arena], None] | None) -> None:
     while True:
         for _ in range(STEPS_AT_ONCE):
             arena.step()
-        if watch is not None:
-            watch(arena)
+            if watch is not None:
+                watch(arena)
         await asyncio.sleep(0.0005)

@@ -65,10 +65,22 @@ def _add_processes(commands: Commands[argparse.ArgumentParser]) -> None:
     fault.add_argument("words", nargs="*", help="such as: mute id=3 (without: what there is)")
     fault.add_argument("--state", type=Path, help="state folder of the daemon, or of armlabd sim")
     bench = commands.add_parser("bench", help="measure this machine against the bars")
-    bench.add_argument("what", choices=("start", "stop", "bus"))
+    bench.add_argument("what", choices=("start", "stop", "bus", "planner"))
     bench.add_argument("--json", action="store_true", help="figures as JSON")
     bench.add_argument("--count", type=int, default=0, help="repetitions (0 = the full number)")
     bench.add_argument("--plot", type=Path, help="write a picture there (SVG; bench bus)")
+    suite = bench.add_argument_group("bench planner: sentences, each with its right ending")
+    suite.add_argument(
+        "--backend",
+        default="rules",
+        help="rules, random, liar, smolvlm:FOLDER or ollama:TAG (default: rules)",
+    )
+    suite.add_argument("--url", help="of the Ollama server")
+    suite.add_argument("--variant", default="fp32", help="files of a smolvlm folder, such as int8")
+    suite.add_argument("--form", default="", help="a model writes skills or tools")
+    suite.add_argument("--goals", type=Path, help="a file of your own (armlabd/bench/goals)")
+    suite.add_argument("--limit", type=int, default=0, help="so many goals, of every kind")
+    suite.add_argument("--jobs", type=int, default=0, help="processes (0 = one a processor)")
 
 
 def _add_requests(
@@ -130,13 +142,7 @@ def _add_calibration(commands: Commands[argparse.ArgumentParser]) -> None:
     calibrate = commands.add_parser("calibrate", help=text, parents=[arm])
     calibrate.add_argument("--align", action="store_true", help="find joint zeros and base pose")
     calibrate.add_argument("--fresh", action="store_true", help="forget an interrupted one")
-    calibrate.add_argument(
-        "--stand-in",
-        nargs="?",
-        const="",
-        metavar="CONTROL",
-        help="with --sim: a scripted person; or at the virtual bus with that control socket",
-    )
+    calibrate.add_argument("--stand-in", action="store_true", help="with --sim: a scripted person")
     files = commands.add_parser("calibration", help="show a calibration, or import LeRobot's")
     what = files.add_subparsers(dest="what", required=True)
     show = what.add_parser("show", help="the calibration of this arm", parents=[arm])

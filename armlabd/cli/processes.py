@@ -8,6 +8,7 @@ import logging
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from armlabd.cli.exits import OK, REFUSED, USAGE
 from armlabd.cli.show import as_json, complain, say
@@ -18,6 +19,9 @@ from armlabd.daemon.service import start_logging
 from armlabd.daemon.settings import StartError
 from armlabd.daemon.sim_process import SimError
 from armlabd.daemon.state import StateError
+
+if TYPE_CHECKING:
+    from armlabd.bench.report import Report
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,9 +71,35 @@ def bench(options: argparse.Namespace) -> int:
     """Measure one of the bars."""
     from armlabd.bench import BENCHES
 
+    if options.what == "planner":
+        return _bench_planner(options)
     report = BENCHES[options.what](options.count)
     if options.plot is not None and not _write_plot(options.plot, report.plot):
         return REFUSED
+    return _tell_report(report, options)
+
+
+def _bench_planner(options: argparse.Namespace) -> int:
+    """The goal suite."""
+    from armlabd.bench.goals import GoalsError
+    from armlabd.bench.planner import Suite, measure
+    from armlabd.bench.subjects import OLLAMA_URL, ChoiceError, Subject
+
+    try:
+        url = options.url or OLLAMA_URL
+        subject = Subject(options.backend, options.form, url, options.variant)
+        report = measure(Suite(subject, options.goals, options.limit, options.jobs))
+    except ChoiceError as error:
+        complain(str(error))
+        return USAGE
+    except GoalsError as error:
+        for fault in error.faults:
+            complain(f"{error.name}: {fault}")
+        return USAGE
+    return _tell_report(report, options)
+
+
+def _tell_report(report: Report, options: argparse.Namespace) -> int:
     if options.json:
         as_json(report.as_dict())
     else:
