@@ -16,6 +16,7 @@ import onnxruntime as ort
 from armlabd.inference.backend import ModelError
 from armlabd.inference.graphs import KEEP, Array, Graphs
 from armlabd.inference.mask import Mask
+from armlabd.inference.memory import lacking
 from armlabd.verdict import Code
 
 CHUNK = 128  # tokens; a chunk's logits are 25 MB for 49,280 tokens, and it bounds a cancel's wait
@@ -115,10 +116,8 @@ def run(session: Any, wanted: list[str], given: dict[str, Any], halt: Halt) -> l
 
 def run_error(error: Exception) -> ModelError:
     """What onnxruntime said about a pass, in words."""
-    from armlabd.inference.graphs import MEMORY_WORDS
-
     said = str(error).strip()[:300]
-    if isinstance(error, MemoryError) or any(word in str(error) for word in MEMORY_WORDS):
+    if lacking(error):
         return ModelError(
             Code.MODEL_MEMORY,
             f"The memory did not suffice to answer ({said}). Use a smaller variant or model.",

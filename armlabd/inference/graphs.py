@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from armlabd.inference.backend import ModelError
 from armlabd.inference.folder import Folder, broken
+from armlabd.inference.memory import lacking
 from armlabd.inference.settings import DECODER, EMBEDDING, SEEING, WorkerSettings
 from armlabd.verdict import Code
 
 PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)")
 KEEP = "num_logits_to_keep"  # some exports let one ask for the last rows only
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
-MEMORY_WORDS = ("bad_alloc", "Failed to allocate", "bad allocation", "out of memory", "MemoryError")
 ONLY_ERRORS = 3  # onnxruntime's severity
 
 Array = NDArray[Any]
@@ -104,7 +104,7 @@ def load_error(path: Path, error: Exception) -> ModelError:
     """What onnxruntime said about a file, in words."""
     said = str(error).strip().splitlines()
     first = said[0][:300] if said else type(error).__name__
-    if any(word in str(error) for word in MEMORY_WORDS) or isinstance(error, MemoryError):
+    if lacking(error):
         return ModelError(
             Code.MODEL_MEMORY,
             f"{path.name} did not fit the memory ({first}). Use a smaller variant or model.",

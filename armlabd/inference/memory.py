@@ -20,6 +20,15 @@ BASE = 130 * MIB  # Python, numpy, onnxruntime, transformers, Pillow: measured b
 PER_WORD = 2600  # bytes of both tokenizers for each token of the vocabulary, measured
 CHUNK = 128  # tokens of one pass, see generate.CHUNK
 FLOAT = 4
+LACK = (  # how libraries say that memory ran out
+    "bad_alloc",
+    "bad allocation",
+    "Failed to allocate",
+    "Memory allocation still failed",
+    "cannot allocate memory",
+    "out of memory",
+    "MemoryError",
+)
 
 
 def needed(folder: Folder, settings: WorkerSettings) -> int:
@@ -55,6 +64,12 @@ def refuse_what_does_not_fit(
     return need
 
 
+def lacking(error: object) -> bool:
+    """True when an error, or what was printed last, is about memory that ran out."""
+    said = str(error).lower()
+    return isinstance(error, MemoryError) or any(word.lower() in said for word in LACK)
+
+
 def resident(pid: int, proc: Path = PROC) -> int | None:
     """What a process holds now; None when it is gone."""
     return _field(proc / str(pid) / "status", "VmRSS:")
@@ -69,7 +84,8 @@ def oom_kills(proc: Path = PROC, groups: Path = GROUPS) -> int:
     """How many processes the kernel has ended for lack of memory, on this board or in the group."""
     board = _word(proc / "vmstat", "oom_kill")
     group = _group(proc, groups)
-    return max(board or 0, (group and _word(group / "memory.events", "oom_kill")) or 0)
+    grouped = None if group is None else _word(group / "memory.events", "oom_kill")
+    return (board or 0) + (grouped or 0)
 
 
 def _meminfo(proc: Path) -> int | None:

@@ -24,6 +24,7 @@ from armlabd.verdict import Code
 
 log = logging.getLogger(__name__)
 
+WORKER = ("-m", "armlabd.inference.worker")
 KEPT_NOISE = 4096  # bytes of what was printed last
 QUIET = {  # libraries: no network, no chatter, no threads of their own
     "HF_HUB_OFFLINE": "1",
@@ -133,7 +134,7 @@ class WorkerProcess:
 def _started(wire: int) -> subprocess.Popen[bytes]:
     """Start the worker on its end of the wire. Raises ModelError."""
     environment = {key: value for key, value in os.environ.items() if key[:4] != SECRETS}
-    command = [sys.executable, "-m", "armlabd.inference.worker", str(wire), str(os.getpid())]
+    command = [sys.executable, *WORKER, str(wire), str(os.getpid())]
     try:
         return subprocess.Popen(
             command,
@@ -159,7 +160,7 @@ def explained(returned: int, oom: bool, noise: str) -> ModelError:
             Code.MODEL_MEMORY,
             f"The kernel ended the model worker because the memory ran out. {lack}",
         )
-    if "bad_alloc" in noise or "MemoryError" in noise:
+    if memory.lacking(last):
         return ModelError(
             Code.MODEL_MEMORY, f"The model worker ended for lack of memory ({last}). {lack}"
         )

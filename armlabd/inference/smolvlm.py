@@ -15,6 +15,7 @@ from typing import Any
 
 from armlabd.inference import memory
 from armlabd.inference.backend import Answer, Ask, Backend, Finish, ModelError, ModelState, Warmth
+from armlabd.inference.bytepairs import BytePairs
 from armlabd.inference.folder import look_at
 from armlabd.inference.process import WorkerProcess
 from armlabd.inference.settings import WorkerSettings
@@ -48,6 +49,8 @@ class SmolVlm(Backend):
         self._idle: asyncio.TimerHandle | None = None
         self._unloads: set[asyncio.Task[None]] = set()
         self._number = 0
+        self._pairs: BytePairs | None = None
+        self._pairs_read = False
         self.mask_s = 0.0  # of the last answer: what mask, grammar and choice took
         self._closed = False
 
@@ -72,8 +75,15 @@ class SmolVlm(Backend):
         return None if self._process is None else self._process.pid
 
     def count_tokens(self, text: str) -> int:
-        """Never too low: a byte is at most one token."""
-        return len(text.encode(errors="replace"))
+        """Exact once the tokenizer's file could be read; else a token for each byte."""
+        if self._pairs is None and not self._pairs_read:
+            self._read_pairs()
+        return self._pairs.count(text) if self._pairs else len(text.encode(errors="replace"))
+
+    def _read_pairs(self) -> None:
+        path = self.settings.path / "tokenizer.json"
+        if path.is_file():
+            self._pairs, self._pairs_read = BytePairs.read(path), True
 
     async def answer(self, ask: Ask) -> Answer:
         """The model's text; loads it first. Raises ModelError."""
@@ -120,6 +130,7 @@ class SmolVlm(Backend):
             return 0.0
         started_s = self._clock()
         if self._loading is None:
+            self._unloaded = None
             self._loading = asyncio.create_task(self._load(), name="model load")
         # a load outlives who waits for it: the next question finds the model warm
         error = await asyncio.shield(self._loading)
@@ -133,6 +144,7 @@ class SmolVlm(Backend):
             self._may_start()
             folder = look_at(self.settings)
             memory.refuse_what_does_not_fit(folder, self.settings)
+            await asyncio.to_thread(self._read_pairs)
             await self._start()
         except ModelError as error:
             self._error = error
@@ -155,7 +167,8 @@ class SmolVlm(Backend):
             )
 
     async def _start(self) -> None:
-        self._unloaded = None
+        if self._unloaded is not None:
+            raise self._unloaded
         process = WorkerProcess(self._on_end)
         self._process = process
         limit_s = self.settings.load_s
@@ -255,13 +268,13 @@ class SmolVlm(Backend):
     # --- ends ------------------------------------------------------------------------------------
 
     async def _end(self, why: ModelError) -> None:
-        process, loading = self._process, self._loading
-        if process is not None:
-            self._unloaded = why
-            await self._drop(process)
+        self._unloaded = why
+        loading = self._loading
+        if self._process is not None:
+            await self._drop(self._process)
         if loading is not None:
             await asyncio.wait([loading])
-        self._error = None
+        self._error, self._losses, self._not_before_s = None, 0, 0.0
 
     async def _drop(self, process: WorkerProcess) -> None:
         """End the worker and forget it."""

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from armlabd.inference.backend import ModelError
+from armlabd.inference.memory import lacking
 from armlabd.inference.settings import WorkerSettings
 from armlabd.inference.wire import Message, WireError, packed, read
 from armlabd.verdict import Code
@@ -123,7 +124,7 @@ def _told(error: BaseException, doing: str) -> dict[str, str]:
     if isinstance(error, ModelError):
         return {"code": error.code, "sentence": error.sentence}
     log.exception("the model worker failed in %s", doing)
-    if isinstance(error, MemoryError):
+    if lacking(error):
         sentence = f"The memory did not suffice in {doing}. Use a smaller variant or model."
         return {"code": Code.MODEL_MEMORY, "sentence": sentence}
     said = f"{type(error).__name__}: {str(error)[:300]}"
