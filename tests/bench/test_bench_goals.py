@@ -29,8 +29,6 @@ def test_our_own_goals_are_enough_and_of_every_kind() -> None:
     assert len({goal.id for goal in goals}) == len(goals)
     parts = Counter(goal.part for goal in goals)
     assert parts["held_out"] >= 60
-    said = Counter((goal.part, goal.kind, goal.say) for goal in goals if not goal.answer)
-    assert [goal for goal, count in said.items() if count > 1] == []
 
 
 def test_drawn_blocks_have_room_and_keep_their_order() -> None:
@@ -97,7 +95,7 @@ def test_a_goal_is_read_as_it_is_written() -> None:
         ('{"scene": "b", "draw": ["red"], "near_to_far": ["blue"]}', "line 2, near_to_far:"),
         (
             json.dumps({"scene": "b", "draw": [f"red {k}" for k in range(40)]}),
-            "line 2, draw: there is no room",
+            "line 2, draw: at most 6 labels",
         ),
     ],
 )

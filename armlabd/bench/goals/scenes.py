@@ -19,6 +19,7 @@ APART_M: Final = 0.07
 IN_ORDER_M: Final = 0.03  # between neighbours of an ordered scene, along the order
 MOST_M: Final = 0.6  # from the base, each way: the virtual table
 TRIES: Final = 20_000
+MOST_DRAWN: Final = 6
 ORDERS: Final = ("left_to_right", "near_to_far")
 
 
@@ -55,6 +56,8 @@ def scene_of(row: Mapping[str, Any]) -> Scene:
             raise ValueError("blocks: a list of [label, x, y, yaw_deg]")
         return _apart(Scene(tuple(_laid(one) for one in rows)))
     draw = labels(row["draw"], "draw")
+    if len(draw) > MOST_DRAWN:
+        raise ValueError(f"draw: at most {MOST_DRAWN} labels; more have no room")
     along = next((name for name in ORDERS if name in row), "")
     order = labels(row[along], along) if along else ()
     if set(order) - set(draw):
