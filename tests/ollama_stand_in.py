@@ -9,69 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import inspect
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+from ollama_parts import (
+    AT,
+    GIB,
+    OOM,
+    Author,
+    Faults,
+    Loaded,
+    Model,
+    body_of,
+    details,
+    error,
+    last,
+    line_of,
+    reset,
+)
 
-Author = Callable[[dict[str, Any]], str | Awaitable[str]]
-GIB = 1 << 30
-AT = "2026-11-30T12:00:00.000000000Z"
-OOM = "model requires more system memory (5.6 GiB) than is available (2.1 GiB)"
-MODEL_FIELDS = ("format", "options", "think", "keep_alive", "truncate", "shift", "stream")
-
-
-@dataclass
-class Model:
-    """A model on the server's disk."""
-
-    name: str
-    bytes: int = GIB
-    abilities: tuple[str, ...] = ("completion",)
-    remote_host: str = ""
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(self.name.encode()).hexdigest()
-
-
-@dataclass
-class Loaded:
-    """A model in memory."""
-
-    model: Model
-    window: int
-    keep_alive: Any
-
-
-@dataclass
-class Faults:
-    """What goes wrong. All off: a healthy server."""
-
-    refuse: tuple[int, str] | None = None  # every chat: status and words (503, 403, 400, ...)
-    load_s: float = 0.0  # a cold load
-    load_error: str = ""  # 500 with these words instead of a load
-    free_s: float = 0.0  # memory is freed so long after an unload was answered
-    first_byte_s: float = 0.0
-    between_s: float = 0.0
-    error_after: int | None = None  # pieces, then {"error"} under 200
-    reset_after: int | None = None  # pieces, then the connection is cut
-    stall_after: int | None = None  # pieces, then silence
-    end_after: int | None = None  # pieces, then a proper end of the stream without a last line
-    wrap: str = ""  # the format is ignored: "fence" or "prose"
-    thinking_only: bool = False
-    length_after: int | None = None  # characters, then done_reason "length"
-    prompt_count: int | None = None  # what is told of the prompt, whatever it was
-    window: int | None = None  # loaded with less than was asked for
-    strict_window: bool = False  # a prompt that is too long: 400, as newer servers do
-    raw: bytes | None = None  # sent instead of the stream
-    old: bool = False  # no capabilities, no context_length, the older 404
-    pull_error_after: int | None = None  # lines, then {"error"}
-    pull_reset_after: int | None = None
+__all__ = ("GIB", "OOM", "Faults", "Model", "OllamaStandIn", "ollama")
 
 
 @dataclass
@@ -140,11 +100,11 @@ class OllamaStandIn:
         return web.json_response({"models": [self._running(m) for m in self.loaded.values()]})
 
     async def _show(self, request: web.Request) -> web.Response:
-        model, problem = self._model(await _body(request))
+        model, problem = self._model(await body_of(request))
         if model is None:
             return problem
         told: dict[str, Any] = {
-            "details": _details(),
+            "details": details(),
             "model_info": {},
             "template": "",
             "tensors": [],
@@ -156,7 +116,7 @@ class OllamaStandIn:
         return web.json_response(told)
 
     async def _delete(self, request: web.Request) -> web.Response:
-        model, problem = self._model(await _body(request))
+        model, problem = self._model(await body_of(request))
         if model is None:
             return problem
         del self.models[model.name]
@@ -169,7 +129,7 @@ class OllamaStandIn:
             "modified_at": AT,
             "size": model.bytes,
             "digest": model.digest,
-            "details": _details(),
+            "details": details(),
         }
         if not self.faults.old:
             told["capabilities"] = list(model.abilities)
@@ -182,36 +142,36 @@ class OllamaStandIn:
     def _model(self, body: dict[str, Any]) -> tuple[Model | None, web.Response]:
         name = str(body.get("model") or "")
         if not name:
-            return None, _error(400, "model is required")
+            return None, error(400, "model is required")
         tagged = name if ":" in name.rsplit("/", 1)[-1] else f"{name}:latest"
         old = f'model "{name}" not found, try pulling it first'
         words = old if self.faults.old else f"model '{name}' not found"
-        return self.models.get(name) or self.models.get(tagged), _error(404, words)
+        return self.models.get(name) or self.models.get(tagged), error(404, words)
 
     # --- chat -------------------------------------------------------------------------------
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
-        body = await _body(request)
+        body = await body_of(request)
         if not body:
-            return _error(400, "missing request body")
+            return error(400, "missing request body")
         self.asked.append(body)
         model, problem = self._model(body)
         if model is None:
             return problem
         if self.faults.refuse is not None:
-            return _error(*self.faults.refuse)
+            return error(*self.faults.refuse)
         if "completion" not in model.abilities:
-            return _error(400, f'"{model.name}" does not support chat')
+            return error(400, f'"{model.name}" does not support chat')
         if body.get("think") and "thinking" not in model.abilities:
-            return _error(400, f'"{model.name}" does not support thinking')
+            return error(400, f'"{model.name}" does not support thinking')
         if not body.get("messages") and body.get("keep_alive") == 0:
             self._unload(model)
-            return _last(model, "unload")
+            return last(model, "unload")
         problem_at_load, load_s = await self._load(model, body)
         if problem_at_load is not None:
             return problem_at_load
         if not body.get("messages"):
-            return _last(model, "load")
+            return last(model, "load")
         return await self._answer(request, body, model, load_s)
 
     async def _load(self, model: Model, body: dict[str, Any]) -> tuple[web.Response | None, float]:
@@ -222,7 +182,7 @@ class OllamaStandIn:
             return None, 0.0
         self.loaded.pop(model.name, None)
         if self.faults.load_error:
-            return _error(500, self.faults.load_error), 0.0
+            return error(500, self.faults.load_error), 0.0
         await asyncio.sleep(self.faults.load_s)  # a client that leaves now ends the load
         self.loads += 1
         window = self.faults.window or window
@@ -248,7 +208,7 @@ class OllamaStandIn:
         window = self.loaded[model.name].window
         if count > window:
             if self.faults.strict_window:
-                return _error(400, "the prompt is longer than context length")
+                return error(400, "the prompt is longer than context length")
             count = window // 2 + 2  # the beginning is cut, without a word
         text = self.author(body)
         text = await text if inspect.isawaitable(text) else text
@@ -303,7 +263,7 @@ class OllamaStandIn:
         async for line in self._lines(model, text, done):
             if line is None:
                 await self._cut(response, queue, whole=True)
-                _reset(request)
+                reset(request)
                 return response
             queue = await self._cut(response, queue + line)
         await self._cut(response, queue, whole=True)
@@ -318,7 +278,7 @@ class OllamaStandIn:
         faults = self.faults
         for number, piece in enumerate([*pieces, None]):
             if number == faults.error_after:
-                yield _line({"error": "an error was encountered while running the model"})
+                yield line_of({"error": "an error was encountered while running the model"})
                 return
             if number == faults.stall_after:
                 await asyncio.sleep(3600)
@@ -330,9 +290,11 @@ class OllamaStandIn:
             if piece is None:
                 break
             message = {"role": "assistant", "content": "", kind: piece}
-            yield _line({"model": model.name, "created_at": AT, "message": message, "done": False})
+            yield line_of(
+                {"model": model.name, "created_at": AT, "message": message, "done": False}
+            )
             await asyncio.sleep(faults.between_s)
-        yield _line({**done, "message": {"role": "assistant", "content": ""}})
+        yield line_of({**done, "message": {"role": "assistant", "content": ""}})
 
     async def _cut(self, response: web.StreamResponse, data: bytes, whole: bool = False) -> bytes:
         """Send in odd pieces: several lines in one, one line over several. What is left waits."""
@@ -345,18 +307,18 @@ class OllamaStandIn:
     # --- pull -------------------------------------------------------------------------------
 
     async def _pull(self, request: web.Request) -> web.StreamResponse:
-        body = await _body(request)
+        body = await body_of(request)
         name = str(body.get("model", ""))
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         response.enable_chunked_encoding()
         await response.prepare(request)
         for number, line in enumerate(self._pull_lines(name)):
             if number == self.faults.pull_reset_after:
-                _reset(request)
+                reset(request)
                 return response
             if number == self.faults.pull_error_after:
                 line = {"error": "max retries exceeded: EOF"}
-            await self._cut(response, _line(line), whole=True)
+            await self._cut(response, line_of(line), whole=True)
             if "error" in line:
                 return response
         if name in self.library:
@@ -400,40 +362,3 @@ async def ollama(**settings: Any) -> AsyncIterator[OllamaStandIn]:
         for task in list(stand_in.freeing):
             task.cancel()
         await runner.cleanup()
-
-
-async def _body(request: web.Request) -> dict[str, Any]:
-    try:
-        found = json.loads(await request.read() or b"{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _details() -> dict[str, Any]:
-    return {
-        "format": "gguf",
-        "family": "qwen2",
-        "families": ["qwen2"],
-        "parameter_size": "1.5B",
-        "quantization_level": "Q4_K_M",
-    }
-
-
-def _error(status: int, words: str) -> web.Response:
-    return web.json_response({"error": words}, status=status)
-
-
-def _last(model: Model, reason: str) -> web.Response:
-    message = {"role": "assistant", "content": ""}
-    told = {"model": model.name, "created_at": AT, "message": message}
-    return web.json_response({**told, "done": True, "done_reason": reason})
-
-
-def _line(message: dict[str, Any]) -> bytes:
-    return json.dumps(message, ensure_ascii=False).encode() + b"\n"
-
-
-def _reset(request: web.Request) -> None:
-    assert request.transport is not None
-    request.transport.abort()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 from collections.abc import Callable
+from pathlib import Path
 
 from armlabd.arm.calibration import Calibration, parse
 from armlabd.arm.placement import Vector
@@ -47,20 +48,29 @@ def guarded(command: Callable[[argparse.Namespace], int]) -> Callable[[argparse.
 @guarded
 def calibrate(options: argparse.Namespace) -> int:
     """armlabd calibrate: sweep and write, or with --align touch and fit."""
-    if options.stand_in and not options.sim:
-        complain("--stand-in moves the virtual arm only: add --sim, or put your own hands to it.")
+    if options.stand_in == "" and not options.sim:
+        complain(
+            "--stand-in moves the virtual arm only: add --sim, name the control socket of an "
+            "armlabd sim, or put your own hands to it."
+        )
         return USAGE
     with opened(options) as arm:
         person: Person = Keyboard()
-        if options.stand_in:
-            assert arm.control is not None
-            person = StandIn(arm.control)
+        if options.stand_in is not None:
+            person = StandIn(_control_of(arm, options.stand_in))
         try:
             (_align if options.align else _calibrate)(arm, person, options)
         finally:
             if isinstance(person, StandIn):
                 person.let_go()
     return OK
+
+
+def _control_of(arm: Arm, named: str) -> Path:
+    """The control socket of the virtual arm that the stand-in moves."""
+    control = Path(named) if named else arm.control
+    assert control is not None  # --sim has one
+    return control
 
 
 def _calibrate(arm: Arm, person: Person, options: argparse.Namespace) -> None:

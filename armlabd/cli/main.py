@@ -142,7 +142,13 @@ def _add_calibration(commands: Commands[argparse.ArgumentParser]) -> None:
     calibrate = commands.add_parser("calibrate", help=text, parents=[arm])
     calibrate.add_argument("--align", action="store_true", help="find joint zeros and base pose")
     calibrate.add_argument("--fresh", action="store_true", help="forget an interrupted one")
-    calibrate.add_argument("--stand-in", action="store_true", help="with --sim: a scripted person")
+    calibrate.add_argument(
+        "--stand-in",
+        nargs="?",
+        const="",
+        metavar="CONTROL",
+        help="with --sim: a scripted person; or at the virtual bus with that control socket",
+    )
     files = commands.add_parser("calibration", help="show a calibration, or import LeRobot's")
     what = files.add_subparsers(dest="what", required=True)
     show = what.add_parser("show", help="the calibration of this arm", parents=[arm])

@@ -65,6 +65,8 @@ def scene_lines(scene: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     for item in scene.get("ambiguous", []):
         count = len(item["candidates"])
         lines.append((f"  unclear   {item['label']:<12} there are {count} of them", "yellow"))
+    doubts = [f"disputed  {d['label']:<12} {d['reason']}" for d in scene.get("disputed", [])]
+    lines += [(f"  {text}", "yellow") for text in (*doubts, *scene.get("notes", []))]
     return lines or [("  the table is empty", None)]
 
 
@@ -123,7 +125,9 @@ def status_lines(status: Mapping[str, Any]) -> list[tuple[str, str | None]]:
         joints = "  ".join(f"{name} {value:+.1f}" for name, value in arm["joints_deg"].items())
         lines.append((f"joints: {joints} deg  gripper {arm['gripper_percent']} %", None))
         lines.append((f"torque: {'on' if arm['torque'] else 'off'}", None))
-    parts = (("arm", arm), ("camera", camera), ("planner", status["planner"]))
+    parts = [("arm", arm), ("camera", camera), ("planner", status["planner"])]
+    if camera.get("model"):
+        parts.append(("seeing model", camera["model"]))
     for name, part in (*parts, ("button", status["button"])):
         after = f"  next: {part['next']}" if part.get("next") else ""
         lines.append((f"{name}: {part['state'].replace('_', ' ')}{after}", None))

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from armlabd.inference import ollama_errors as errors
 from armlabd.inference.backend import Answer, Ask, Finish, ModelError, ModelState, Warmth
@@ -23,6 +23,7 @@ from armlabd.inference.ollama_wire import OllamaWire
 from armlabd.inference.tokens import IMAGE_TOKENS, least_tokens, most_tokens
 from armlabd.verdict import Code
 
+T = TypeVar("T")
 QUICK_S = 5.0  # for what the server knows by heart
 TEMPLATE_TOKENS = 64  # of a chat template round two messages
 MAX_TEXT = 262_144  # characters of an answer
@@ -55,6 +56,7 @@ class Ollama:
         self._settings = settings
         self._wire = OllamaWire(settings.url)
         self._loading: asyncio.Task[None] | None = None
+        self._asking: set[asyncio.Future[Any]] = set()
         self._failure: ModelError | None = None
         self._window = settings.window  # smaller when the server loaded it with less
         self._load_s = 0.0
@@ -66,8 +68,8 @@ class Ollama:
 
     @property
     def window(self) -> int:
-        """Tokens that prompt and answer may have together."""
-        return self._window
+        """Tokens that prompt and answer may have together, the template's share taken off."""
+        return max(0, self._window - TEMPLATE_TOKENS)
 
     def count_tokens(self, text: str) -> int:
         """An estimate that is never too low."""
@@ -79,7 +81,7 @@ class Ollama:
         try:
             await self._ready()
             self._check_fits(ask)
-            answer = await self._answered(ask)
+            answer = await self._alone(self._answered(ask), "answering")
         except ModelError as error:
             self._failure = None if error.code is Code.OUT_OF_RANGE else error
             raise
@@ -92,7 +94,7 @@ class Ollama:
 
     async def unload(self) -> None:
         """Give its memory back; returns when it is gone. Raises ModelError."""
-        self._drop_loading()
+        await self._end_all()
         if await self._loaded() is None:
             return
         await self._post({"messages": [], "keep_alive": 0}, self._settings.unload_s)
@@ -130,10 +132,7 @@ class Ollama:
 
     async def close(self) -> None:
         """End the connections and a load that goes on."""
-        task = self._loading
-        self._drop_loading()
-        if task is not None:
-            await asyncio.gather(task, return_exceptions=True)
+        await self._end_all()
         await self._wire.close()
 
     # --- loading ----------------------------------------------------------------------------
@@ -153,11 +152,26 @@ class Ollama:
         if self._loading is None or self._loading.done():
             self._loading = asyncio.create_task(self._load_once(), name=f"load {self.model}")
             self._loading.add_done_callback(self._note_load)
-        task = self._loading
+        await self._ended(self._loading, "loading")
+
+    async def _ended(self, task: asyncio.Task[T], doing: str) -> T:
+        """The task's result. Raises ModelError when an unload ended it."""
         await asyncio.wait((task,))
         if task.cancelled():
-            raise ModelError(Code.MODEL_LOST, f"{self.model} was swapped while it was loading.")
-        task.result()
+            raise ModelError(
+                Code.MODEL_LOST, f"{self.model} was unloaded while it was {doing}. Ask again."
+            )
+        return task.result()
+
+    async def _alone(self, work: Coroutine[Any, Any, T], doing: str) -> T:
+        """Work that an unload ends, and so does whoever leaves."""
+        task = asyncio.ensure_future(work)
+        self._asking.add(task)
+        try:
+            return await self._ended(task, doing)
+        finally:
+            task.cancel()
+            self._asking.discard(task)
 
     async def _load_once(self) -> None:
         began_s = time.monotonic()
@@ -172,9 +186,12 @@ class Ollama:
     def _is_loading(self) -> bool:
         return self._loading is not None and not self._loading.done()
 
-    def _drop_loading(self) -> None:
-        if self._loading is not None:
-            self._loading.cancel()
+    async def _end_all(self) -> None:
+        """End the load and every answer that go on."""
+        tasks = [*self._asking, *([] if self._loading is None else [self._loading])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _check_able(self, ability: str) -> None:
         """What the model can do, where the server tells. Raises ModelError with its name."""
@@ -198,17 +215,14 @@ class Ollama:
     # --- asking -----------------------------------------------------------------------------
 
     def _check_fits(self, ask: Ask) -> None:
-        most = self._most(ask) + ask.max_tokens
-        if most > self._window:
+        pictures = IMAGE_TOKENS * len(ask.images)
+        most = most_tokens(ask.system) + most_tokens(ask.prompt) + pictures + ask.max_tokens
+        if most > self.window:
             raise ModelError(
                 Code.OUT_OF_RANGE,
                 f"The question to {self.model} may take {most} tokens with its answer, and the "
-                f"window has {self._window}. Raise [planner.ollama] num_ctx, or ask for less.",
+                f"window has {self.window}. Raise [planner.ollama] num_ctx, or ask for less.",
             )
-
-    def _most(self, ask: Ask) -> int:
-        pictures = IMAGE_TOKENS * len(ask.images)
-        return most_tokens(ask.system) + most_tokens(ask.prompt) + pictures + TEMPLATE_TOKENS
 
     async def _answered(self, ask: Ask) -> Answer:
         if ask.images:

@@ -14,6 +14,7 @@ from armlabd.perceive.boxes import Shown
 
 MOST_SEEN = 20  # objects of one answer: more do not fit on the table
 MOST_COUNTED = 9
+UNIT_STEP = 0.001  # finer than a pixel of any picture that is shown
 
 SYSTEM = (
     "You look at one picture of a table, taken from above, and say what lies on it. "
@@ -40,11 +41,9 @@ def box_prompt(labels: Sequence[str], shown: Shown) -> str:
 
 def box_schema(labels: Sequence[str], shown: Shown) -> Mapping[str, Any]:
     """The form of an answer to `box_prompt`."""
-    side = {
-        "type": "number" if shown.form.most == 1.0 else "integer",
-        "minimum": 0,
-        "maximum": 1 if shown.form.most == 1.0 else int(shown.far_edge()),
-    }
+    side: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": int(shown.far_edge())}
+    if shown.form.step < 1:  # without an end to its digits a number need not end
+        side |= {"type": "number", "multipleOf": UNIT_STEP}
     box = {"type": "array", "items": side, "minItems": 4, "maxItems": 4}
     item = _object({"label": {"type": "string", "enum": list(labels)}, "box": box})
     return _object({"objects": {"type": "array", "items": item, "maxItems": MOST_SEEN}})

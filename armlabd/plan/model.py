@@ -15,7 +15,7 @@ from armlabd.inference.backend import Answer, Ask, Backend, Finish, ModelError
 from armlabd.plan import words as w
 from armlabd.plan.context import PlanContext
 from armlabd.plan.planner import Attempt, Outcome, Planned, Think
-from armlabd.plan.prompt import Wording, word
+from armlabd.plan.prompt import Wording, wordings
 from armlabd.plan.question import Question, Stop
 from armlabd.plan.reading import Read, Reader
 from armlabd.plan.rules import RulesPlanner, is_blind
@@ -94,24 +94,33 @@ class ModelPlanner:
     async def _outcome(self, talk: _Talk) -> Outcome:
         """The first answer that is of use, or a question to a person. Raises ModelError."""
         for _ in range(TRIES):
-            read = await self._try(self._wording(talk), talk)
+            read = await self._try(talk)
             if not isinstance(read, tuple):
                 return read
             talk.faults = read
         return self._gave_up(talk.faults)
 
-    def _wording(self, talk: _Talk) -> Wording:
-        reader = talk.reader
-        room = self._backend.window - self._answer_tokens()
-        return word(
-            reader.goal, reader.context, self._tools, room, self._backend.count_tokens, talk.faults
-        )
+    async def _try(self, talk: _Talk) -> Read:
+        """Ask once, in the fullest wording that fits the window: the backend counts exactly."""
+        reader, count = talk.reader, self._backend.count_tokens
+        full: ModelError | None = None
+        for wording in wordings(reader.goal, reader.context, self._tools, count, talk.faults):
+            try:
+                return await self._ask(wording, talk)
+            except ModelError as error:
+                if error.code is not Code.OUT_OF_RANGE:
+                    talk.attempts.append(_attempt(None, (error.sentence,), wording))
+                    raise
+                full = error
+        assert full is not None  # there is always a wording
+        talk.attempts.append(_attempt(None, (full.sentence,), wording))
+        raise full
 
     def _answer_tokens(self) -> int:
         return min(self._max_tokens, self._backend.window // ANSWER_SHARE)
 
-    async def _try(self, wording: Wording, talk: _Talk) -> Read:
-        """Ask once and read the answer; what was tried is kept either way."""
+    async def _ask(self, wording: Wording, talk: _Talk) -> Read:
+        """Ask in these words and read the answer. Raises ModelError when there is none."""
         ask = Ask(
             wording.system,
             wording.prompt,
@@ -124,10 +133,9 @@ class ModelPlanner:
             answer = await self._asked(ask)
             read = await talk.think(_read, talk.reader, answer, wording)
         except ModelError as error:
-            talk.attempts.append(_attempt(answer, (error.sentence,), wording))
             if error.code is not Code.MODEL_ANSWER:
                 raise
-            return (error.sentence,)
+            read = (error.sentence,)
         told = read if isinstance(read, tuple) else ()
         talk.attempts.append(_attempt(answer, told, wording))
         return read

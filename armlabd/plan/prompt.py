@@ -1,8 +1,8 @@
 """What a model is told: who it is, how to answer, a worked example or two, and what is there now.
 
 Goal, labels, places and answers are data: quoted, on one line, with the signs that chat templates
-are made of escaped. The text is counted against the model's window; where it does not fit there
-are fewer examples, then no "beside" places. It is never cut: what does not fit then is asked.
+are made of escaped. Where the whole text does not fit the model's window, as the backend counts it,
+there are fewer examples, then no "beside" places. It is never cut: what does not fit then is asked.
 """
 
 from __future__ import annotations
@@ -85,42 +85,17 @@ class Wording:
 Count = Callable[[str], int]
 
 
-def word(
+def wordings(
     goal: str,
     context: PlanContext,
     tools: ToolTable | None,
-    room_tokens: int,
     count: Count,
     faults: tuple[str, ...] = (),
-) -> Wording:
-    """The fullest wording that is counted as at most `room_tokens`; else the shortest there is.
+) -> Iterator[Wording]:
+    """The question from its fullest to its shortest wording. `tools` None: plans of skills.
 
-    A count that is never too low proves that a wording fits, not that it does not: whether the
-    shortest fits the backend says, which counts for itself. `tools` None: plans of skills.
     `faults` are what was wrong with the answer before, told back in a repair round.
     """
-    wordings = _wordings(goal, context, tools, faults, count)
-    for wording in wordings:
-        if wording.counted_tokens <= room_tokens:
-            break
-    return wording
-
-
-def quoted(text: str) -> str:
-    """A text as one JSON string, also without signs that a chat template could be made of."""
-    shown = "".join(c if c.isprintable() else " " for c in text)
-    whole_text = json.dumps(" ".join(shown.split()), ensure_ascii=False)
-    return whole_text.replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _wordings(
-    goal: str,
-    context: PlanContext,
-    tools: ToolTable | None,
-    faults: tuple[str, ...],
-    count: Count,
-) -> Iterator[Wording]:
-    """From the fullest to the shortest."""
     for beside, examples in ((True, 2), (True, 1), (True, 0), (False, 0)):
         listed = Listed.of(goal, context, beside=beside)
         schema = skills_schema(listed) if tools is None else tools_schema(tools)
@@ -128,6 +103,13 @@ def _wordings(
         prompt = _prompt(goal, context, listed, faults, with_points=tools is not None)
         tokens = count(system) + count(prompt) + TEMPLATE_TOKENS
         yield Wording(system, prompt, schema, listed, tokens, examples)
+
+
+def quoted(text: str) -> str:
+    """A text as one JSON string, also without signs that a chat template could be made of."""
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    whole_text = json.dumps(" ".join(shown.split()), ensure_ascii=False)
+    return whole_text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _system(tools: ToolTable | None, examples: int) -> str:

@@ -43,6 +43,8 @@ SCENE = {
     "objects": [{"label": "red block", "x": 0.2, "y": 0.1, "yaw_deg": 0.0, "source": "colour"}],
     "rejected": [{"label": "blue block", "reasons": ["not the size of a block"]}],
     "ambiguous": [{"label": "red block", "candidates": [1, 2]}],
+    "disputed": [{"label": "red block", "reason": "vlm sees none there."}],
+    "notes": ["vlm was slow."],
 }
 
 
@@ -121,6 +123,27 @@ def test_a_stopped_arm_is_shown_with_what_to_do_next(capsys: Any) -> None:
     assert "armlabd clear-stop" in text
     assert "button: no physical stop" in text
     assert "camera: not used yet" in text
+
+
+def test_what_a_model_saw_otherwise_is_shown_with_the_scene() -> None:
+    lines = [line.strip() for line, _ in show.scene_lines(SCENE)]
+    assert lines[-2:] == ["disputed  red block    vlm sees none there.", "vlm was slow."]
+
+
+def test_a_model_that_looks_too_is_shown_with_what_keeps_it_from_looking() -> None:
+    looker = {"model": "vlm", "boxes": "none", "state": "resting", "next": "Start the server."}
+    status = {
+        "simulated": True,
+        "stopped": False,
+        "stop": None,
+        "arm": {"state": "limp", "next": "", "joints_deg": None},
+        "camera": {"state": "ready", "next": "", "model": looker},
+        "planner": {"state": "warm", "next": ""},
+        "button": {"state": "no physical stop", "next": ""},
+        "run": None,
+    }
+    text = "\n".join(line for line, _ in show.status_lines(status))
+    assert "seeing model: resting  next: Start the server." in text
 
 
 def test_what_a_step_expects_is_shown_in_words() -> None:

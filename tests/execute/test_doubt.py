@@ -107,13 +107,7 @@ async def test_a_model_that_disputes_for_ever_ends_in_a_named_result(make_house:
     house = make_house(Scripted(ten_steps()))
     house.eye.disputed = (ON_RED,)
     run_id = await house.begin(goal="put the red block in the bin")
-    asked = set()
-    while len(asked) < MAX_ROUNDS:
-        question = await house.question(run_id)
-        if question["id"] not in asked:
-            asked.add(question["id"])
-            await house.say(run_id, "try again")
-        await asyncio.sleep(0)
+    await house.say_each(run_id, "try again", MAX_ROUNDS)
     run = await house.ended(run_id)
     assert run["result"] == "asked"
     assert "After 12 rounds" in run["sentence"]

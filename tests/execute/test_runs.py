@@ -10,6 +10,7 @@ import pytest
 from run_house import AGENT, HELD, RED, Scripted, ten_steps
 
 from armlabd.arm.joints import HOME
+from armlabd.execute.goal import MAX_ROUNDS
 from armlabd.plan.plan import Plan, Step
 from armlabd.plan.question import Question
 from armlabd.verdict import Code, Verdict
@@ -238,13 +239,7 @@ async def test_an_answer_continues_with_a_new_look(make_house: Any) -> None:
 async def test_a_planner_that_only_asks_comes_to_an_end(make_house: Any) -> None:
     house = make_house(Scripted(ASK))
     run_id = await house.begin(goal="take it")
-
-    async def answer_all() -> None:
-        for _ in range(12):
-            await house.say(run_id, "left")
-            await asyncio.sleep(0.01)
-
-    await answer_all()
+    await house.say_each(run_id, "left", MAX_ROUNDS)
     run = await house.ended(run_id)
     assert (run["result"], run["cause"]) == ("asked", "not_understood")
 

@@ -299,8 +299,20 @@ async def test_unloading_ends_a_load_and_whoever_waits_is_told(server: OllamaSta
         while (await backend.state()).warmth is not Warmth.LOADING:
             await asyncio.sleep(0)
         await backend.unload()
-        with pytest.raises(ModelError, match="swapped while it was loading"):
+        with pytest.raises(ModelError, match="unloaded while it was loading"):
             await waiting
+
+
+async def test_unloading_ends_an_answer_and_whoever_waits_is_told(server: OllamaStandIn) -> None:
+    server.faults.stall_after = 0
+    async with client(server.url) as backend:
+        waiting = asyncio.create_task(backend.answer(asked()))
+        while len(server.asked) < 2:
+            await asyncio.sleep(0.005)
+        await backend.unload()
+        with pytest.raises(ModelError, match="unloaded while it was answering"):
+            await waiting
+    assert server.loaded == {}
 
 
 async def test_a_failed_load_is_shown_until_the_next_one_works(server: OllamaStandIn) -> None:
@@ -348,14 +360,14 @@ async def test_a_slow_first_word_is_within_the_limit_on_answers(server: OllamaSt
 async def test_a_question_that_may_not_fit_is_never_sent(server: OllamaStandIn) -> None:
     error = await refused(server, asked("word " * 500), window=1024)
     assert error.code is Code.OUT_OF_RANGE
-    assert "the window has 1024" in error.sentence
+    assert "the window has 960" in error.sentence
     assert all(not body["messages"] for body in server.asked)
 
 
 async def test_a_window_smaller_than_asked_for_counts(server: OllamaStandIn) -> None:
     server.faults.window = 1024
     error = await refused(server, asked("word " * 500))
-    assert "the window has 1024" in error.sentence
+    assert "the window has 960" in error.sentence
 
 
 async def test_a_beginning_that_was_cut_is_noticed(server: OllamaStandIn) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from arena import START, Arena
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from armlabd.arm.kinematics import GeometryFault, forward, inverse
 from armlabd.arm.path import grip_move, joint_move
 from armlabd.arm.program import Program
 from armlabd.arm.sag import expected_sag
+from armlabd.bench.arena import START, Arena
 from armlabd.motion import settle
 from armlabd.motion.fence import violation
 from armlabd.motion.settle import late_joint
