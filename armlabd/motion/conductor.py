@@ -191,13 +191,14 @@ class Conductor:
             self._finish(cancelled(Code.NO_ARM, str(outcome)))
             return
         counts: tuple[int, ...] = outcome  # type: ignore[assignment]
-        self._pin(calibration.from_raw(counts), counts)
+        pose = calibration.from_raw(counts)
+        self._pin(pose, counts)
         self.torque = True
-        apart = max(abs(a - b) for a, b in zip(job.points[0][:5], self.goal or (), strict=False))
-        if apart > START_TOLERANCE_DEG:
+        apart = max(abs(a - b) for a, b in zip(job.points[0][:5], pose[:5], strict=True))
+        if apart > START_TOLERANCE_DEG and not job.plan_again(pose):
             sentence = "The arm was moved while its torque came on. Plan again from where it is."
             self._finish(cancelled(Code.OLD_STATE, sentence))
-        else:
+        elif job.phase == "arm":
             self._begin(job)
 
     def _pin(self, pose: Pose, counts: tuple[int, ...]) -> None:
@@ -375,7 +376,7 @@ class Conductor:
         sentence = "Arrived." if not job.touched else "The jaws met something."
         if job.contact and not job.touched:
             sentence = "The jaws closed and met nothing."
-        self._finish(MotionResult(Code.OK, sentence, pose, contact=job.touched))
+        self._finish(MotionResult(Code.OK, sentence + job.told, pose, contact=job.touched))
 
     def _finish(self, result: MotionResult) -> None:
         """Answer, and rest. Facts measured are added to every answer."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from armlabd.arm.joints import Pose
+from armlabd.arm.joints import ARM_JOINTS, Pose
 from armlabd.arm.limits import Limits
 from armlabd.arm.sag import Sag
 from armlabd.motion.fence import violation
-from armlabd.motion.guard import Fault, check_in_slices
+from armlabd.motion.guard import START_TOLERANCE_DEG, Fault, check_in_slices
 from armlabd.motion.inside import find_way
 from armlabd.motion.legs import build_legs
 from armlabd.motion.messages import MotionResult
@@ -33,7 +33,8 @@ class Job:
 
     `phase`: plan (checked in slices), mark (on its way to disk), arm (torque comes on), stream,
     grip (after contact), settle (read back and trimmed), relax (goals drawn back to the arm).
-    `own` marks the core's own moves, which need no lease.
+    `own` marks the core's own moves, which need no lease. `again` plans anew, once, where servos
+    that were switched on beyond their own limits have turned back.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Job:
         torque_percent: float | None = None,
         run: str | None = None,
         own: bool = False,
+        again: Callable[[Pose], Planning] | None = None,
     ) -> None:
         self.kind = kind
         self.planning = planning
@@ -54,6 +56,8 @@ class Job:
         self.torque_percent = torque_percent
         self.run = run
         self.own = own
+        self.again = again
+        self.told = ""  # what else the answer says once it has arrived
         self.phase = "plan"
         self.points: Points = ()
         self.stream: Stream | None = None
@@ -77,6 +81,21 @@ class Job:
         if not isinstance(planned, (Fault, str)):
             self.carries = yield from fits(planned, trim, limits)
         return planned
+
+    def plan_again(self, pose: Pose) -> bool:
+        """Plan once more from `pose`, where the servos have turned by themselves; False if not."""
+        again, self.again = self.again, None
+        if again is None:
+            return False
+        moved = {
+            name: abs(a - b)
+            for name, a, b in zip(ARM_JOINTS, self.points[0], pose, strict=False)
+            if abs(a - b) > START_TOLERANCE_DEG
+        }
+        list_ = ", ".join(f"{name} {deg:.0f}" for name, deg in moved.items())
+        self.told = f" First servos turned back into their range by themselves (degrees: {list_})."
+        self.planning, self.phase = again(pose), "plan"
+        return True
 
     def answer(self, result: MotionResult) -> None:
         """Tell whoever waits; once."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from armlabd.arm.joints import Pose
 from armlabd.motion.guard import START_TOLERANCE_DEG
 from armlabd.motion.health import STATES, code_of
-from armlabd.motion.job import Job, Reply, cancelled, check_given, plan_inside, plan_route
+from armlabd.motion.job import Job, Planning, Reply, cancelled, check_given, plan_inside, plan_route
 from armlabd.motion.messages import MAX_POINTS, MotionResult
 from armlabd.motion.settings import is_number
 from armlabd.verdict import Code
@@ -153,8 +153,11 @@ class Requests:
         if word == "come_inside":
             start = self._start()
             home = Pose(*settings.home_pose, start.grip)
-            planning = plan_inside(start, limits, home, settings.period_s)
-            return Job(word, planning, reply, run=run)
+
+            def inside(pose: Pose) -> Planning:
+                return plan_inside(pose, limits, home, settings.period_s)
+
+            return Job(word, inside(start), reply, run=run, again=inside)
         contact, torque = request.get("contact", False), request.get("torque_percent")
         if not isinstance(contact, bool) or (torque is not None and not _fits(torque)):
             low, high = TORQUE_RANGE
@@ -182,16 +185,15 @@ class Requests:
     def park(self, reply: Reply, run: str | None = None, own: bool = False) -> Job:
         """The move to the resting pose; the torque goes off at its end."""
         core = self._core
-        settings, start = core.settings, self._start()
-        planning = plan_route(
-            start,
-            Pose(*settings.park_pose, start.grip),
-            Pose(*settings.home_pose, start.grip),
-            settings.speed_dps,
-            core.link.limits,
-            settings.period_s,
-        )
-        return Job("park", planning, core.leaving.then_release(reply), run=run, own=own)
+        settings, limits, start = core.settings, core.link.limits, self._start()
+        park, home = (Pose(*p, start.grip) for p in (settings.park_pose, settings.home_pose))
+
+        def route(pose: Pose) -> Planning:
+            speed_dps, period_s = settings.speed_dps, settings.period_s
+            return plan_route(pose, park, home, speed_dps, limits, period_s)
+
+        release = core.leaving.then_release(reply)
+        return Job("park", route(start), release, run=run, own=own, again=route)
 
 
 def _text(request: Mapping[str, Any], key: str) -> str:
