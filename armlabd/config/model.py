@@ -155,14 +155,28 @@ class CameraConfig(Part):
 
     source: str | int = "none"
     max_age_s: Annotated[float, Field(ge=0.1, le=30)] = 2.0
+    width_px: Annotated[int, Field(ge=320, le=4096)] = CAMERA.width_px
+    height_px: Annotated[int, Field(ge=240, le=3072)] = CAMERA.height_px
+    format: Literal["auto", "MJPG", "YUYV"] = "auto"
     focal_px: Annotated[float, Field(ge=50, le=10_000)] = CAMERA.focal_px
     x: Annotated[float, Field(ge=-1, le=1)] = CAMERA.x
     y: Annotated[float, Field(ge=-1, le=1)] = CAMERA.y
     height_m: Annotated[float, Field(ge=0.1, le=3)] = CAMERA.height_m
+    distortion: tuple[Number, ...] = ()
 
-    def model(self, width_px: int, height_px: int) -> CameraModel:
-        """The camera as a pinhole for pictures of this size."""
-        return CameraModel(width_px, height_px, self.focal_px, self.x, self.y, self.height_m)
+    @model_validator(mode="after")
+    def _a_known_lens(self) -> Self:
+        if len(self.distortion) not in (0, 4, 5, 8):
+            raise ValueError(
+                "distortion holds 4, 5 or 8 of OpenCV's coefficients (k1, k2, p1, p2, k3), or none"
+            )
+        return self
+
+    def model(self) -> CameraModel:
+        """The camera as a pinhole."""
+        return CameraModel(
+            self.width_px, self.height_px, self.focal_px, self.x, self.y, self.height_m
+        )
 
 
 class MarkerConfig(Part):

@@ -81,7 +81,7 @@ class MoveSettings:
             min(motion.speed_dps, limits.speed_dps),
             motion.max_tilt_deg,
             config.workspace.area(),
-            config.camera.model(CAMERA.width_px, CAMERA.height_px),
+            config.camera.model(),
             base or ON_ITS_MARK,
         )
 

@@ -7,7 +7,7 @@ raises while the daemon starts: what is missing shows as a state, and as a Camer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,12 +15,15 @@ import numpy as np
 
 from armlabd.clock import Clock, SystemClock
 from armlabd.config.model import CameraConfig
+from armlabd.perceive.capture import CaptureSettings
 from armlabd.perceive.device import DeviceReader
 from armlabd.perceive.errors import CameraError
 from armlabd.perceive.picture import Picture, is_picture
 from armlabd.perceive.readers import FolderReader, NoReader, PictureReader, SimReader
-from armlabd.table import CAMERA
+from armlabd.perceive.straight import Straightener
 
+LEAST_PX = (320, 240)  # a tag of 5 cm is then some 25 pixels wide, a block 15
+MOST_PX = (4096, 3072)  # a look at more would hold a board up for seconds
 _STAMP_SLACK_S = 0.05  # two processes may read the same clock a moment apart
 
 
@@ -53,8 +56,8 @@ class Reader(Protocol):
 class Camera:
     """A reader whose pictures are checked. `grab` may be called again after any error.
 
-    `size_px` is (width, height) that pictures must have: the settings of the markers' and
-    blocks' sizes in pixels are made for it. `max_age_s` is the oldest picture that is believed.
+    Pictures may have any size from LEAST_PX to MOST_PX. `max_age_s` is the oldest picture that is
+    believed; `lens`, if given, takes the lens' distortion out of every picture.
     """
 
     def __init__(
@@ -63,11 +66,12 @@ class Camera:
         clock: Clock,
         *,
         max_age_s: float = 2.0,
-        size_px: tuple[int, int] = (CAMERA.width_px, CAMERA.height_px),
+        lens: Straightener | None = None,
     ) -> None:
-        self._reader, self._clock = reader, clock
-        self._max_age_s, self._size_px = max_age_s, size_px
+        self._reader, self._clock, self._lens = reader, clock, lens
+        self._max_age_s = max_age_s
         self._last: Frame | None = None
+        self._known: Frame | None = None  # the last one as it came from the reader
         self._problem: CameraError | None = None
 
     @property
@@ -88,6 +92,8 @@ class Camera:
         except CameraError as error:
             self._problem = error
             raise
+        if self._lens is not None:
+            frame = replace(frame, image=self._lens.straight(frame.image))
         self._last, self._problem = frame, None
         return frame
 
@@ -135,18 +141,20 @@ class Camera:
         if not is_picture(frame.image):
             raise CameraError(f"{self.source} gave no 8-bit colour picture. Use a PNG or JPEG.")
         height, width = frame.image.shape[:2]
-        if (width, height) != self._size_px:
-            wanted = "{} x {}".format(*self._size_px)
+        if not (LEAST_PX[0] <= width <= MOST_PX[0] and LEAST_PX[1] <= height <= MOST_PX[1]):
             raise CameraError(
-                f"The picture of {self.source} is {width} x {height} pixels; {wanted} is needed. "
-                f"Set the camera to {wanted}, or give a picture of that size."
+                f"The picture of {self.source} is {width} x {height} pixels; allowed are "
+                "{} x {} to {} x {}. ".format(*LEAST_PX, *MOST_PX)
+                + "Set the camera, or [camera] width_px and height_px, to a size between."
             )
 
     def _is_frozen(self, frame: Frame) -> bool:
-        last = self._last
-        if last is None or self._reader.repeats or frame.taken_s != last.taken_s:
+        """The stamp and the picture of the last look once more, before anything is made of it."""
+        known = self._known
+        self._known = frame
+        if known is None or self._reader.repeats or frame.taken_s != known.taken_s:
             return False
-        return np.array_equal(frame.image, last.image)
+        return np.array_equal(frame.image, known.image)
 
 
 def make_camera(
@@ -157,15 +165,17 @@ def make_camera(
     `sim_control` is the virtual arm's control socket, needed for source "sim".
     """
     clock = clock or SystemClock()
-    reader = _make_reader(config.source, sim_control, clock)
-    return Camera(reader, clock, max_age_s=config.max_age_s)
+    reader = _make_reader(config, sim_control, clock)
+    lens = Straightener.of(config) if config.distortion else None
+    return Camera(reader, clock, max_age_s=config.max_age_s, lens=lens)
 
 
-def _make_reader(source: str | int, sim_control: Path | str | None, clock: Clock) -> Reader:
+def _make_reader(config: CameraConfig, sim_control: Path | str | None, clock: Clock) -> Reader:
+    source = config.source
     if source == "sim":
         return SimReader(sim_control, clock)
     if isinstance(source, int) or "://" in source or source.startswith("/dev/"):
-        return DeviceReader(source, clock)
+        return DeviceReader(source, clock, settings=CaptureSettings.of(config))
     if source in ("none", ""):
         return NoReader()
     path = Path(source)

@@ -16,7 +16,7 @@ from armlabd.perceive.height import Lens
 from armlabd.perceive.markers import Homography
 from armlabd.perceive.outline import Fit, Patch, fit_body, fit_top
 from armlabd.perceive.picture import Mask, Picture
-from armlabd.table import MIN_SATURATION, MIN_VALUE, ObjectKind
+from armlabd.table import CAMERA, MIN_SATURATION, MIN_VALUE, ObjectKind
 
 MIN_AREA_PX = 100  # smaller blobs are noise; a block has about 1,100
 MAX_BLOBS = 20  # of one colour; more is a coloured table, not blocks
@@ -39,10 +39,11 @@ def find_blocks(
 ) -> list[Claim]:
     """Every blob of every kind's colour as a claim, largest first; doubtful ones with faults."""
     hsv = cv2.cvtColor(image, cv2.COLOR_BGR2HSV).astype(np.uint8, copy=False)
+    scale = image.shape[1] / CAMERA.width_px
     return [
         claim
         for kind in kinds
-        for blob, corner in _blobs(colour_mask(hsv, kind))
+        for blob, corner in _blobs(colour_mask(hsv, kind), scale)
         for claim in _claims(blob, corner, hsv, homography, kind, lens, block_height_m)
     ]
 
@@ -56,15 +57,25 @@ def colour_mask(hsv: Picture, kind: ObjectKind) -> Picture:
     return np.asarray(cv2.morphologyEx(mask, cv2.MORPH_OPEN, _KERNEL), np.uint8)
 
 
-def _blobs(mask: Picture) -> Iterator[tuple[Mask, tuple[int, int]]]:
-    """Connected parts of at least MIN_AREA_PX, largest first, each with a rim: (part, corner)."""
+def least_area_px(image: Picture) -> int:
+    """MIN_AREA_PX in a picture of this size."""
+    scale = float(image.shape[1] / CAMERA.width_px)
+    return round(MIN_AREA_PX * scale * scale)
+
+
+def _blobs(mask: Picture, scale: float) -> Iterator[tuple[Mask, tuple[int, int]]]:
+    """Connected parts of at least MIN_AREA_PX, largest first, each with a rim: (part, corner).
+
+    `scale` is the picture's width over that for which the sizes in pixels are meant.
+    """
+    rim_px, least_px = round(_RIM_PX * scale), least_area_px(mask)
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask)
     areas = stats[:, cv2.CC_STAT_AREA]
-    large = [i for i in range(1, count) if areas[i] >= MIN_AREA_PX]
+    large = [i for i in range(1, count) if areas[i] >= least_px]
     for index in sorted(large, key=lambda i: -int(areas[i]))[:MAX_BLOBS]:
         left, top, width, height = (int(v) for v in stats[index, :4])
-        x1, y1 = max(0, left - _RIM_PX), max(0, top - _RIM_PX)
-        part = labels[y1 : top + height + _RIM_PX, x1 : left + width + _RIM_PX] == index
+        x1, y1 = max(0, left - rim_px), max(0, top - rim_px)
+        part = labels[y1 : top + height + rim_px, x1 : left + width + rim_px] == index
         yield part, (x1, y1)
 
 
@@ -80,7 +91,8 @@ def _claims(
     (left, top), (rows, columns) = corner, blob.shape
     v, u = np.mgrid[top : top + rows, left : left + columns].astype(np.float64)
     pixels = np.column_stack([u.ravel(), v.ravel()])
-    patch = Patch(blob, homography.to_table(pixels).reshape(rows, columns, 2))
+    table = homography.to_table(pixels).reshape(rows, columns, 2)
+    patch = Patch(blob, table, least_area_px(hsv))
     value = hsv[top : top + rows, left : left + columns, 2]
     return [
         _claim(kind.label, fit, _box(part, corner))
@@ -117,7 +129,7 @@ def _read(patch: Patch, value: Picture, lens: Lens, size_m: float, height_m: flo
     best: Reading = [(patch.mask, fit_top(patch, lens, size_m, height_m))]
     if height_m <= 0:
         return best
-    for level in _levels(value[patch.mask]):
+    for level in _levels(value[patch.mask], patch.least_px):
         best = max(best, _tops_above(level, patch, value, lens, size_m, height_m), key=_score)
     if _score(best) < GOOD_OVERLAP:
         body: Reading = [(patch.mask, fit_body(patch, lens, size_m, height_m))]
@@ -131,7 +143,7 @@ def _tops_above(
     bright = (patch.mask & (value > level)).astype(np.uint8)
     opened = np.asarray(cv2.morphologyEx(bright, cv2.MORPH_OPEN, _KERNEL), np.uint8)
     count, labels, stats, _ = cv2.connectedComponentsWithStats(opened, connectivity=4)
-    parts = (labels == i for i in range(1, count) if stats[i, cv2.CC_STAT_AREA] >= MIN_AREA_PX)
+    parts = (labels == i for i in range(1, count) if stats[i, cv2.CC_STAT_AREA] >= patch.least_px)
     return [(part, fit_top(patch.with_mask(part), lens, size_m, height_m)) for part in parts]
 
 
@@ -141,12 +153,12 @@ def _score(reading: Reading) -> float:
     return sum(fit.overlap * fit.pixels for _, fit in reading) / pixels if pixels else 0.0
 
 
-def _levels(values: Picture) -> Iterator[float]:
+def _levels(values: Picture, least_px: int) -> Iterator[float]:
     """Brightness levels that may part the top from the sides: Otsu's, then his of what is above."""
     for _ in range(2):
         level, _ = cv2.threshold(values.reshape(-1, 1), 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
         above, below = values[values > level], values[values <= level]
-        if len(above) < MIN_AREA_PX or not len(below):
+        if len(above) < least_px or not len(below):
             return
         if above.mean() - below.mean() < _MIN_STEP:
             return

@@ -42,10 +42,11 @@ class Patch:
 
     mask: Mask  # rows x columns
     table: Floats  # rows x columns x 2, metres
+    least_px: int  # of a part of it that is more than noise
 
     def with_mask(self, mask: Mask) -> Patch:
         """The same part of the picture with other pixels chosen."""
-        return Patch(mask, self.table)
+        return Patch(mask, self.table, self.least_px)
 
 
 def fit_top(patch: Patch, lens: Lens, size_m: float, height_m: float) -> Fit:

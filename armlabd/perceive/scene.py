@@ -10,6 +10,7 @@ from armlabd.config.model import Config
 from armlabd.perceive.camera import Frame
 from armlabd.perceive.claims import (
     SIDE_MAX_PX,
+    SIDE_MIN_PX,
     USUAL_SIZE_M,
     Box,
     Claim,
@@ -21,7 +22,7 @@ from armlabd.perceive.colour import find_blocks
 from armlabd.perceive.errors import MarkerError
 from armlabd.perceive.height import TABLE_LENS, Lens
 from armlabd.perceive.markers import Homography, MarkerProblem, find_homography
-from armlabd.table import BLOCK_HEIGHT_M, MARKERS, OBJECTS, REACH, Area, Marker, ObjectKind
+from armlabd.table import BLOCK_HEIGHT_M, CAMERA, MARKERS, OBJECTS, REACH, Area, Marker, ObjectKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,7 @@ def look_at(
 def claim_rules(frame: Frame, settings: SceneSettings) -> ClaimRules:
     """What claims about this frame are judged by."""
     height_px, width_px = frame.image.shape[:2]
+    scale = width_px / CAMERA.width_px
     largest_m = max((kind.size_m for kind in settings.objects), default=USUAL_SIZE_M)
     return ClaimRules(
         area=settings.area,
@@ -179,7 +181,8 @@ def claim_rules(frame: Frame, settings: SceneSettings) -> ClaimRules:
         height_px=height_px,
         lens=settings.lens,
         block_height_m=settings.block_height_m,
-        side_max_px=SIDE_MAX_PX * max(1.0, largest_m / USUAL_SIZE_M),
+        side_min_px=SIDE_MIN_PX * scale,
+        side_max_px=SIDE_MAX_PX * max(1.0, largest_m / USUAL_SIZE_M) * scale,
         labels=frozenset(kind.label for kind in settings.objects),
     )
 

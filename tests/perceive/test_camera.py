@@ -15,7 +15,6 @@ import pytest
 from armlabd.clock import VirtualClock
 from armlabd.config.model import CameraConfig
 from armlabd.perceive.camera import Camera, make_camera
-from armlabd.perceive.device import DeviceReader
 from armlabd.perceive.errors import CameraError
 from armlabd.verdict import Code
 
@@ -84,14 +83,25 @@ def test_a_file_that_is_no_picture_is_told(
     assert "no picture" in refusal(camera_of(str(path), clock))
 
 
-def test_a_picture_of_another_size_is_told_with_both_sizes(
-    tmp_path: Path, clock: VirtualClock
+@pytest.mark.parametrize(
+    ("width", "height", "good"),
+    [
+        (320, 240, True), (319, 240, False), (320, 239, False), (1280, 720, True),
+        (4096, 3072, True), (4097, 3072, False), (4096, 3073, False),
+    ],
+)  # fmt: skip
+def test_a_picture_may_have_any_size_within_the_limits_and_they_are_inside(
+    tmp_path: Path, clock: VirtualClock, width: int, height: int, good: bool
 ) -> None:
     path = tmp_path / "table.png"
-    cv2.imwrite(str(path), np.zeros((720, 1280, 3), np.uint8))
-    sentence = refusal(camera_of(str(path), clock))
-    assert "1280 x 720" in sentence
-    assert "640 x 480" in sentence
+    cv2.imwrite(str(path), np.zeros((height, width, 3), np.uint8))
+    camera = camera_of(str(path), clock)
+    if good:
+        assert camera.grab().image.shape == (height, width, 3)
+        return
+    sentence = refusal(camera)
+    assert f"{width} x {height}" in sentence
+    assert "320 x 240 to 4096 x 3072" in sentence
 
 
 def test_a_folder_shows_its_pictures_by_name_then_says_they_are_all_shown(
@@ -243,78 +253,3 @@ def test_case_50_a_frame_older_than_the_limit_is_refused_and_the_limit_is_inside
 
 def test_a_stamp_from_the_future_is_refused(serve: Serve, clock: VirtualClock) -> None:
     assert "future" in refusal(camera_of("sim", clock, serve(reply(33, taken_s=101.0))))
-
-
-# --- a device
-
-
-class ScriptedCapture:
-    """A capture that opens or not, and gives the listed pictures, None = no picture came."""
-
-    def __init__(self, pictures: list[np.ndarray | None], opens: bool = True) -> None:
-        self.pictures, self.opens, self.released = pictures, opens, 0
-
-    def isOpened(self) -> bool:
-        return self.opens
-
-    def grab(self) -> bool:
-        return bool(self.pictures) and self.pictures[0] is not None
-
-    def retrieve(self) -> tuple[bool, object]:
-        return True, self.pictures.pop(0)
-
-    def release(self) -> None:
-        self.released += 1
-
-
-def device(clock: VirtualClock, *captures: ScriptedCapture) -> Camera:
-    waiting = list(captures)
-    return Camera(DeviceReader(0, clock, lambda _: waiting.pop(0)), clock)
-
-
-def test_a_device_is_opened_once_and_let_go_of(clock: VirtualClock) -> None:
-    capture = ScriptedCapture([plain(1), plain(2)])
-    camera = device(clock, capture)
-    assert [int(camera.grab().image[0, 0, 0]) for _ in range(2)] == [1, 2]
-    camera.close()
-    camera.close()
-    assert capture.released == 1
-
-
-def test_case_50_a_device_that_repeats_its_last_picture_is_frozen(clock: VirtualClock) -> None:
-    camera = device(clock, ScriptedCapture([plain(1), plain(1), plain(2)]))
-    camera.grab()
-    clock.sleep(0.5)
-    assert "frozen" in refusal(camera)
-    assert camera.grab().image[0, 0, 0] == 2
-
-
-def test_case_51_a_device_without_pictures_names_usb_bandwidth_and_format(
-    clock: VirtualClock,
-) -> None:
-    first = ScriptedCapture([None])
-    camera = device(clock, first, ScriptedCapture([plain(3)]))
-    sentence = refusal(camera)
-    assert "bandwidth" in sentence
-    assert "MJPG" in sentence
-    assert first.released == 1
-    assert camera.grab().image[0, 0, 0] == 3  # opened anew
-
-
-def test_case_53_a_busy_device_is_told_and_comes_back_without_a_restart(
-    clock: VirtualClock,
-) -> None:
-    camera = device(clock, ScriptedCapture([], opens=False), ScriptedCapture([plain(3)]))
-    assert "another program" in refusal(camera)
-    assert camera.status()["state"] == "failed"
-    assert camera.grab().image[0, 0, 0] == 3
-    assert camera.status()["state"] == "ready"
-
-
-@pytest.mark.parametrize("source", [0, "/dev/video7", "http://127.0.0.1:9/stream"])
-def test_indices_paths_and_addresses_are_devices_and_open_nothing_at_start(
-    clock: VirtualClock, source: str | int
-) -> None:
-    camera = camera_of(source, clock)
-    assert camera.source == f"camera {source}"
-    assert camera.status()["state"] == "not_used_yet"
