@@ -60,7 +60,7 @@ def read_servos(transport: Transport, clock: Clock, baud: int) -> Servos:
             return Servos(stranger=stranger)
     if not found:
         return Servos(extra=extra)
-    low, high = master.sync_read(found, 0, 20), master.sync_read(found, 30, 11)
+    low, high = master.sync_read(found, 0, 22), master.sync_read(found, 30, 11)
     lock = master.sync_read(found, LOCK, 1)
     seen = master.read_block(found).servos
     both = [id for id in found if id in low and id in high and id in seen]
