@@ -54,7 +54,7 @@ async def test_a_good_answer_becomes_a_plan_with_its_cost_kept() -> None:
     (attempt,) = got.attempts
     shown = attempt.to_dict()
     assert (shown["text"], shown["prompt_tokens"], shown["output_s"]) == (text, 300, 1.235)
-    assert (shown["faults"], shown["examples"]) == ([], 2)
+    assert (shown["faults"], shown["examples"]) == ([], 6)
     assert shown["counted_tokens"] > 300
 
 
@@ -239,7 +239,7 @@ async def test_a_smaller_window_means_fewer_examples_then_no_beside_places_and_n
         assert ("beside red block" in json.dumps(ask.schema)) is beside
         assert f"Goal: {json.dumps(GOAL)}\n" in ask.prompt
         seen.append((attempt.examples, beside))
-    expected = [(2, True), (1, True), (0, True), (0, False), (-1, False)]
+    expected = [(6, True), (3, True), (1, True), (1, False), (-1, False)]
     assert list(dict.fromkeys(seen)) == expected
 
 

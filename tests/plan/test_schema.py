@@ -14,14 +14,18 @@ from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
 sys.path.insert(0, str(Path(__file__).parent))
-from plan_scenes import BIN, EMPTY, ONE_EACH, TWO_RED, Scene, Seen, context
+from plan_scenes import EMPTY, ONE_EACH, TWO_RED, Scene, Seen, context
 
 from armlabd.bench.walk import walk
+from armlabd.check.checker import CheckContext, check_plan
 from armlabd.config import Config
 from armlabd.gate.tools import tool_table
+from armlabd.plan.calls import plan_of_skills, plan_of_tools
 from armlabd.plan.context import PlanContext
+from armlabd.plan.examples import EXAMPLES, PUT_AT, THERE
 from armlabd.plan.listed import MAX_NAME, MAX_POINTS, Listed, Place
-from armlabd.plan.prompt import EXAMPLES, compact
+from armlabd.plan.plan import Plan
+from armlabd.plan.prompt import compact
 from armlabd.plan.schema import MAX_CALLS, MAX_STEPS, MAX_TEXT, skills_schema, tools_schema
 from armlabd.plan.schema_check import MAX_FAULTS, faults
 
@@ -230,18 +234,18 @@ PLAN = {"answer": "plan", "steps": [{"skill": "pick_up", "object": "red block"}]
 
 
 def test_the_worked_examples_obey_the_schema() -> None:
+    metres = {name: (x / 1000, y / 1000) for name, (x, y) in THERE.items()}
+    seen = Scene(tuple(Seen(name, *at) for name, at in metres.items() if name not in PUT_AT))
+    there = PlanContext(seen, {name: metres[name] for name in PUT_AT})
     for example in EXAMPLES:
-        objects = [name for name in example.there if name not in example.places]
-        there = PlanContext(
-            Scene(
-                tuple(
-                    Seen(n, example.there[n][0] / 1000, example.there[n][1] / 1000) for n in objects
-                )
-            ),
-            {name: BIN for name in example.places},
-        )
-        assert faults(example.skills, skills_schema(Listed.of(example.goal, there))) == ()
+        names = Listed.of(example.goal, there)
+        assert faults(example.skills, skills_schema(names)) == ()
         assert faults(example.tools, tools_schema(TOOLS)) == ()
+        if example.skills["answer"] == "plan":
+            plan = plan_of_skills(example.skills["steps"], names, there, "example", "")
+            assert isinstance(plan, Plan)
+            calls = plan_of_tools(example.tools["steps"], TOOLS, "example", "")
+            assert check_plan(calls, CheckContext(TOOLS)).ok
 
 
 @pytest.mark.parametrize(
