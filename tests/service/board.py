@@ -117,10 +117,10 @@ class VirtualBus:
         return answer
 
     def _film(self) -> None:
-        """A camera that leaves its newest picture in a file, once a second."""
+        """A camera that leaves its newest picture in a file, five times a second."""
         eye = SimReader(self.control, SystemClock())
         beside = self.folder / ".table.png"
-        while not self._ended.wait(1.0):
+        while not self._ended.wait(0.2):
             with contextlib.suppress(CameraError):
                 beside.write_bytes(cv2.imencode(".png", eye.read()[0])[1].tobytes())
                 beside.chmod(0o644)
