@@ -7,13 +7,16 @@ no packet leaves. Its arm is a virtual bus on a pty of this machine, its camera 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -121,10 +124,28 @@ class VirtualBus:
         eye = SimReader(self.control, SystemClock())
         beside = self.folder / ".table.png"
         while not self._ended.wait(0.2):
+            self._unlock()
             with contextlib.suppress(CameraError):
                 beside.write_bytes(cv2.imencode(".png", eye.read()[0])[1].tobytes())
                 beside.chmod(0o644)
                 beside.replace(self.folder / "table.png")
+
+    def _unlock(self) -> None:
+        """A USB adapter forgets who had it exclusively once that program has gone, however it
+        went; a pty does not while its other end keeps it open, as the virtual bus does.
+        """
+        held = [p for p in Path("/proc").glob("[0-9]*/fd/*") if self._is_pty(p)]
+        if any(int(p.parts[2]) not in (self.process.pid, os.getpid()) for p in held):
+            return
+        with contextlib.suppress(OSError), self.pty.open("rb", buffering=0) as port:
+            fcntl.ioctl(port, termios.TIOCNXCL)
+
+    def _is_pty(self, entry: Path) -> bool:
+        try:
+            found = entry.stat()
+        except OSError:
+            return False
+        return stat.S_ISCHR(found.st_mode) and found.st_rdev == self.pty.stat().st_rdev
 
     def close(self) -> None:
         """End camera and bus."""
