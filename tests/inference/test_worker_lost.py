@@ -22,6 +22,7 @@ from armlabd.inference.smolvlm import SmolVlm
 from armlabd.verdict import Code
 
 pytestmark = pytest.mark.real
+WARMTH = {"load": Warmth.LOADING, "answer": Warmth.WARM}
 ODD = Path(__file__).parent / "odd_worker.py"
 
 
@@ -188,33 +189,56 @@ async def idle_death(backend: SmolVlm) -> None:
     assert is_plan((await backend.answer(question())).text)
 
 
-async def test_unloading_in_the_middle_ends_the_question_and_the_load(smolvlm: SmolVlm) -> None:
-    load = asyncio.create_task(smolvlm.warm())
-    await asyncio.sleep(0)
-    await smolvlm.unload()
-    with pytest.raises(ModelError, match="unloaded"):
-        await load
-    assert smolvlm.pid is None
-    await smolvlm.warm()
-    task = asyncio.create_task(smolvlm.answer(question(schema=ENDLESS, max_tokens=1700)))
-    await asyncio.sleep(0.05)
-    await smolvlm.unload()
-    with pytest.raises(ModelError, match="unloaded"):
-        await task
-    assert smolvlm.pid is None
+async def test_unloading_in_the_middle_ends_the_question_and_the_load(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = odd("deaf", tiny_folder, monkeypatch)
+    for moment in ("load", "answer"):
+        task = asyncio.create_task(backend.answer(question()))
+        while backend.pid is None or (await backend.state()).warmth is not WARMTH[moment]:
+            await asyncio.sleep(0.01)
+        await backend.unload()
+        with pytest.raises(ModelError, match="unloaded"):
+            await task
+        assert backend.pid is None
+    await backend.close()
 
 
-async def test_a_load_outlives_who_waited_for_it(smolvlm: SmolVlm) -> None:
-    task = asyncio.create_task(smolvlm.answer(question()))
-    while smolvlm.pid is None:
+async def test_a_load_outlives_who_waited_for_it(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = odd("chatty", tiny_folder, monkeypatch)
+    task = asyncio.create_task(backend.answer(question()))
+    while backend.pid is None:
         await asyncio.sleep(0.01)
-    pid = smolvlm.pid
+    pid = backend.pid
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (await smolvlm.state()).warmth is Warmth.LOADING
-    assert is_plan((await smolvlm.answer(question())).text)
-    assert smolvlm.pid == pid
+    assert (await backend.state()).warmth is Warmth.LOADING
+    assert (await backend.answer(question())).text == "{}"
+    assert backend.pid == pid
+    await backend.close()
+
+
+async def test_a_closed_backend_answers_no_more(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = odd("chatty", tiny_folder, monkeypatch)
+    await backend.close()
+    assert (await refused(backend)).code is Code.NO_MODEL
+
+
+async def test_an_idle_model_is_unloaded_after_its_time(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "WORKER", (str(ODD), "chatty"))
+    backend = SmolVlm(WorkerSettings(str(tiny_folder), "odd", idle_unload_s=0.05))
+    await backend.answer(question())
+    while backend.pid is not None:
+        await asyncio.sleep(0.01)
+    assert (await backend.state()).warmth is Warmth.COLD
+    await backend.close()
 
 
 PARENT = textwrap.dedent("""
