@@ -18,6 +18,7 @@ GRID_M = 0.02
 APART_M = 0.045  # nearer than this two 30 mm blocks may touch
 ROOM_M = 0.06  # for jaws between two blocks
 PLACE_ROOM_M = 0.08  # a free spot is not in a named place
+WALL_ROOM_M = 0.085  # from a bin's middle across: walls 53 mm out, half a block's diagonal, play
 ENOUGH_M = 0.10  # more room than this is no better
 IN_BIN_M = 0.06  # seen this near a bin's middle, a block lies in it
 BIN_CORNERS = ((0.0, 0.0), (0.027, 0.027), (0.027, -0.027), (-0.027, 0.027), (-0.027, -0.027))
@@ -83,7 +84,15 @@ def _first(
 
 def _is_free(at: Point, blocks: Sequence[Point], context: PlanContext) -> bool:
     places = tuple(context.places.values())
-    return room(at, blocks) >= ROOM_M and room(at, places) >= PLACE_ROOM_M
+    if room(at, blocks) < ROOM_M or room(at, places) < PLACE_ROOM_M:
+        return False
+    bins = (middle for name, middle in context.places.items() if is_bin(name))
+    return all(_across(at, middle) >= WALL_ROOM_M for middle in bins)
+
+
+def _across(at: Point, middle: Point) -> float:
+    """How far out of a square's middle a point lies, m: bins have straight walls."""
+    return max(abs(at[0] - middle[0]), abs(at[1] - middle[1]))
 
 
 def _grid(context: PlanContext) -> Iterator[Point]:

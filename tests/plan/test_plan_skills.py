@@ -23,6 +23,7 @@ from armlabd.plan.plan import Plan
 from armlabd.plan.question import Question
 from armlabd.plan.rules import RulesPlanner
 from armlabd.plan.skills import Grip, Spot, grasp_z, pick_and_place
+from armlabd.plan.spots import free_spot, spot_beside
 from armlabd.plan.text import MAX_CHARS, Coordinates, mended, tokens_of
 from armlabd.plan.words import KNOWN
 from armlabd.verdict import Code
@@ -238,3 +239,17 @@ def test_any_sentence_is_answered(text: str) -> None:
 def test_a_goal_of_any_length_is_answered_and_a_very_long_one_not_understood() -> None:
     answer = RulesPlanner().answer("put the red block in the bin " * MAX_CHARS, context(ONE_EACH))
     assert isinstance(answer, Question)
+
+
+@pytest.mark.parametrize("beside", [(0.20, 0.0), (0.15, -0.02), (0.26, -0.03)])
+def test_a_free_spot_leaves_room_for_a_held_block_between_it_and_the_bins_walls(
+    beside: tuple[float, float],
+) -> None:
+    there = context(Scene((Seen("green block", 0.23, 0.10), Seen("blue block", *beside))))
+    blocks = [(seen.x, seen.y) for seen in there.scene.objects]
+    for spot in (
+        free_spot(blocks, there, "a free spot"),
+        spot_beside(beside, blocks, there, "beside it"),
+    ):
+        assert spot is not None
+        assert max(abs(spot.x - BIN[0]), abs(spot.y - BIN[1])) >= 0.085
