@@ -38,6 +38,7 @@ __all__ = [
     "joint_move",
     "lift_move",
     "line_move",
+    "one_sided",
     "pack",
     "still",
     "unpack",
@@ -127,6 +128,33 @@ def lift_move(
     return still(start)
 
 
+def one_sided(program: Program, speed_dps: float, limits: Limits) -> Program:
+    """The program, and at its end a short way out and back where pan did not come from below.
+
+    The play of a joint that carries no weight is left on the side it came from, 0.5 to 1 degree or
+    1 to 4 mm at the hand; coming from one side always, the hand is at the same place each time. A
+    program that leaves pan alone leaves its side alone. Raises JointLimit at the end of the travel.
+    """
+    pans = [point.pan for point in program.points]
+    if max(pans) - min(pans) < STILL_DEG or _rise(pans) >= PLAY_DEG:
+        return program
+    goal = program.goal
+    aside = goal._replace(pan=goal.pan - PLAY_DEG)
+    out = joint_move(goal, aside, speed_dps, limits)
+    back = joint_move(aside, goal, speed_dps, limits)
+    return Program((*program.points, *out.points[1:], *back.points[1:]), DT_S, program.note)
+
+
+def _rise(values: Sequence[float]) -> float:
+    """By how much the values have risen without a break up to their end."""
+    place = len(values) - 1
+    while place and values[place - 1] <= values[place]:
+        place -= 1
+    return values[-1] - values[place]
+
+
+PLAY_DEG = 1.2  # more than the play of a worn joint, about 1 degree (SO-ARM100#134)
+STILL_DEG = 0.05  # of pan: it has not moved
 SAME_POSE_DEG = 1e-6  # a pose and its own inverse agree far better than this
 LIFT_STEP_M = 0.005  # heights tried by a lift
 LIFT_TILT_STEP_DEG = 5.0

@@ -14,7 +14,7 @@ from armlabd.arm.geometry import forward
 from armlabd.arm.joints import Pose
 from armlabd.arm.kinematics import GeometryFault
 from armlabd.arm.limits import Limits
-from armlabd.arm.path import Program, grip_move, joint_move, lift_move
+from armlabd.arm.path import Program, grip_move, joint_move, lift_move, one_sided
 from armlabd.arm.placement import ON_ITS_MARK, Placement
 from armlabd.config import Config
 from armlabd.gate.sight import hides
@@ -98,6 +98,8 @@ def plan_motion(
     try:
         inside, start = _come_inside(pose, settings)
         legs = (*inside, *_PLANNERS[tool](start, args, settings))
+        if tool == "move_to_pose" and not holding:
+            legs = _from_one_side(legs, args["speed_dps"], settings.limits)
     except NoWay as reason:
         return reason.verdict
     return tuple(leg for leg in legs if len(leg.program.points) > 1)
@@ -157,6 +159,20 @@ def _move_to_pose(start: Pose, args: Mapping[str, float], settings: MoveSettings
         return (*lift, Leg(straight(top, target, speed, settings.limits), note="straight"))
     except NoWay:
         return (*lift, *_around(top, goal._replace(grip=top.grip), speed, settings))
+
+
+def _from_one_side(legs: Legs, speed_dps: float, limits: Limits) -> Legs:
+    """Above the table, before a hand goes straight down to grasp, pan always comes from one side.
+
+    Lower down it would drag things along. Where the way out is not free the plain way is taken.
+    """
+    if not legs or forward(legs[-1].end).grasp[2] < CLEAR_Z_M - HEIGHT_EDGE_M:
+        return legs
+    try:
+        program = guarded(one_sided(legs[-1].program, speed_dps, limits), limits)
+    except (GeometryFault, NoWay):
+        return legs
+    return (*legs[:-1], replace(legs[-1], program=program))
 
 
 def _around(start: Pose, goal: Pose, speed: float, settings: MoveSettings) -> Legs:

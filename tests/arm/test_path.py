@@ -21,6 +21,7 @@ from armlabd.arm.kinematics import (
 )
 from armlabd.arm.limits import CEILINGS, Limits, tighten
 from armlabd.arm.path import (
+    PLAY_DEG,
     Program,
     Target,
     TooFast,
@@ -28,6 +29,7 @@ from armlabd.arm.path import (
     joint_move,
     lift_move,
     line_move,
+    one_sided,
     still,
 )
 from armlabd.arm.profile import JERK_DPS3, JERK_PPS3
@@ -259,3 +261,29 @@ class TestGripMove:
     def test_a_rate_beyond_the_limit_is_refused(self, rate: float) -> None:
         with pytest.raises(TooFast, match="percent per second"):
             grip_move(HOME, 50, rate, CEILINGS)
+
+
+@pytest.mark.parametrize(
+    ("turn", "longer"), [(20.0, False), (1.3, False), (1.1, True), (-20.0, True), (0.0, False)]
+)
+def test_pan_comes_from_one_side_at_the_end_whichever_way_it_went(
+    turn: float, longer: bool
+) -> None:
+    goal = HOME._replace(pan=HOME.pan + turn, elbow=HOME.elbow - 10.0)
+    plain = joint_move(HOME, goal, 45.0, CEILINGS)
+    program = one_sided(plain, 45.0, CEILINGS)
+    assert program.points[: len(plain.points)] == plain.points
+    assert program.goal == goal
+    assert (len(program.points) > len(plain.points)) is longer
+    assert program.duration_s - plain.duration_s < 0.6
+    if turn:
+        pans = [point.pan for point in program.points]
+        lowest = max(k for k in range(len(pans)) if k == 0 or pans[k - 1] > pans[k])
+        assert goal.pan - pans[lowest] >= min(PLAY_DEG, 1.2) - 1e-9
+
+
+def test_at_the_end_of_its_travel_pan_cannot_come_from_below() -> None:
+    low = CEILINGS.travel_deg[0][0]
+    program = joint_move(HOME, HOME._replace(pan=low), 45.0, CEILINGS)
+    with pytest.raises(JointLimit):
+        one_sided(program, 45.0, CEILINGS)

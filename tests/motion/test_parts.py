@@ -82,6 +82,26 @@ def test_braking_anywhere_stays_on_the_path_and_within_the_limits(
             assert sent[-1][k] == pytest.approx(points[0][k] + part * travel[k], abs=1e-6)
 
 
+@pytest.mark.parametrize(("speed", "rest_s", "way_deg"), [(30.0, 0.08, 1.2), (60.0, 0.15, 4.6)])
+def test_a_brake_is_sharp_because_gentle_ones_take_50_ms_and_a_third_of_the_way_more(
+    speed: float, rest_s: float, way_deg: float
+) -> None:
+    stream = Stream(joint_move(HOME, HOME._replace(pan=90.0), speed, CEILINGS).points, RATES.bends)
+    for _ in range(100):
+        stream.next()
+    braked, pan = 0, stream.now.pan
+    stream.brake()
+    while not stream.finished:
+        stream.next()
+        braked += 1
+    most = CEILINGS.acceleration_dps2
+    assert braked * DT <= rest_s + DT
+    assert stream.now.pan - pan <= way_deg
+    gentle_s = speed / most + most / JERK_DPS3  # a trapezoid of acceleration, at best
+    assert gentle_s - braked * DT > 0.03
+    assert speed * gentle_s / 2 > 1.3 * (stream.now.pan - pan)
+
+
 def test_braking_before_the_first_point_moves_nothing() -> None:
     stream = Stream(joint_move(HOME, HOME._replace(pan=20.0), 60.0, CEILINGS).points, RATES.bends)
     stream.brake()
