@@ -219,6 +219,7 @@ COMMANDS: Mapping[str, Callable[[Options], int]] = {
     "fault": _lazy("fault", "fault"),
     "bench": _lazy("processes", "bench"),
     "doctor": _lazy("doctor", "doctor"),
+    "markers": _lazy("markers", "markers"),
     "goal": _lazy("goals", "goal"),
     "plan": _lazy("goals", "plan"),
     "calibrate": _lazy("calibrate", "calibrate"),

@@ -17,6 +17,10 @@ from armlabd.perceive.picture import Floats, Picture
 from armlabd.table import Marker
 
 MAX_ERROR_M = 0.003  # worst corner; the textbook picture has 0.5 mm, a moved tag tens of mm
+# Without a rim the detector loses a tag whose card comes within some pixels of the picture's edge:
+# it takes the card's outline for the tag, drops it as too near, and the tag with it.
+_RIM_PX = 16
+_RIM_BGR = (128, 128, 128)
 _DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
 
 
@@ -63,11 +67,13 @@ def find_homography(image: Picture, markers: Sequence[Marker]) -> Homography | M
 def _detect(image: Picture) -> list[tuple[int, Floats]]:
     # A fresh detector for each look: the object keeps state and looks may run in threads.
     detector = cv2.aruco.ArucoDetector(_DICTIONARY, cv2.aruco.DetectorParameters())
-    found: Any = detector.detectMarkers(image)  # OpenCV's types leave out its None
+    rim = (_RIM_PX,) * 4
+    wider = cv2.copyMakeBorder(image, *rim, cv2.BORDER_CONSTANT, value=_RIM_BGR)
+    found: Any = detector.detectMarkers(wider)  # OpenCV's types leave out its None
     corners, ids, _ = found
     if ids is None:
         return []
-    quads = (np.asarray(quad, np.float64).reshape(4, 2) for quad in corners)
+    quads = (np.asarray(quad, np.float64).reshape(4, 2) - _RIM_PX for quad in corners)
     return list(zip((int(i) for i in np.ravel(ids)), quads, strict=True))
 
 

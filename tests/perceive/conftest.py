@@ -48,18 +48,26 @@ def pixel(x: float, y: float, z: float = 0.0) -> tuple[float, float]:
     )
 
 
-def empty_table(skip: tuple[int, ...] = (), moved: dict[int, float] | None = None) -> np.ndarray:
-    """Gray table with the markers; `skip` leaves some out, `moved` shifts some along x (m)."""
+def empty_table(
+    skip: tuple[int, ...] = (), moved: dict[int, float] | None = None, card: float = 0.15
+) -> np.ndarray:
+    """Gray table with the markers; `skip` leaves some out, `moved` shifts some along x (m).
+
+    `card` is the white around a marker, as a part of its edge.
+    """
+    rim = round(200 * card)
     picture = np.full((CAMERA.height_px, CAMERA.width_px, 3), 150, np.uint8)
     dictionary = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
     for marker in MARKERS:
         if marker.id in skip:
             continue
         tag = cv2.aruco.generateImageMarker(dictionary, marker.id, 200)
-        tag = cv2.copyMakeBorder(tag, 30, 30, 30, 30, cv2.BORDER_CONSTANT, value=255)
+        tag = cv2.copyMakeBorder(tag, rim, rim, rim, rim, cv2.BORDER_CONSTANT, value=255)
         shift = (moved or {}).get(marker.id, 0.0)
         goal = np.float32([pixel(x + shift, y) for x, y in marker.corners()])
-        source = np.float32([[30, 30], [230, 30], [230, 230], [30, 230]])
+        source = np.float32(
+            [[rim, rim], [200 + rim, rim], [200 + rim, 200 + rim], [rim, 200 + rim]]
+        )
         warp = cv2.getPerspectiveTransform(source, goal)
         size = (CAMERA.width_px, CAMERA.height_px)
         laid = cv2.warpPerspective(cv2.cvtColor(tag, cv2.COLOR_GRAY2BGR), warp, size)

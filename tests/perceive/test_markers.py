@@ -70,3 +70,15 @@ def test_observe_raises_the_problem_with_its_code(draw: SimpleNamespace) -> None
     with pytest.raises(MarkerError, match="Marker 3 was not seen") as caught:
         observe(draw.frame(draw.empty_table(skip=(3,))), draw.RAISED)
     assert caught.value.code is Code.NO_MARKERS
+
+
+@pytest.mark.parametrize("cut_px", range(0, 54, 6))
+@pytest.mark.parametrize("card_mm", [5, 10, 15])
+def test_tags_on_cards_are_seen_up_to_the_pictures_edge(
+    draw: SimpleNamespace, card_mm: int, cut_px: int
+) -> None:
+    picture = draw.with_noise(draw.empty_table(card=card_mm / 50))
+    cut = np.ascontiguousarray(picture[cut_px : 480 - cut_px, cut_px : 640 - cut_px])
+    found = find_homography(cut, MARKERS)
+    assert isinstance(found, Homography), found
+    assert found.worst_m < 0.001
