@@ -35,8 +35,10 @@ EXTRA_IDS = (0, 7, 8)  # ids that a second or misnumbered servo would likely hav
 LONG_AGO_S = -1e9
 SAY_AGAIN_S = 60.0
 DOUBT_S = 1.0  # after a trouble in use: the motion comes to rest first
-DOUBLE_TRIES = 4
+DOUBLE_TRIES = 8
 LOSSY = "All six servos are there, but too many of their answers get lost."
+LOSSY_FROM = 5  # answers missed by a bring-up of 40: at one in a hundred that never happens
+ASK_AGAIN = 3  # pings of a servo that kept silent twice: half of all frames may be lost
 FOREIGN = (
     " Another program writes AT commands to this port: end it (ModemManager does so; tell it to "
     "leave the port alone)."
@@ -67,6 +69,7 @@ class Link:
         self.found: tuple[int, ...] = ()
         self.extra: tuple[int, ...] = ()
         self.torque_found: bool | None = None
+        self.limp: tuple[int, ...] = ()  # without torque when it was read, while others had it
         self.connects = 0
         self._open = open_transport
         self._clock = clock
@@ -206,16 +209,18 @@ class Link:
         A plug that goes in and out says each thing once a minute.
         """
         line, now_s = f"arm {state}{': ' if detail else ''}{detail}", self._clock.monotonic()
-        recent = now_s - self._said.get(line, LONG_AGO_S) < SAY_AGAIN_S
+        about = state if state == "lossy" else line  # what gets lost is another answer each time
+        recent = now_s - self._said.get(about, LONG_AGO_S) < SAY_AGAIN_S
         if (state, detail) != (self.state, self.detail) and not recent:
             self._said = {old: at for old, at in self._said.items() if now_s - at < SAY_AGAIN_S}
-            self._said[line] = now_s
+            self._said[about] = now_s
             self._note(line)
         self.state, self.detail = state, detail
 
     # --- one bring-up
 
     def _bring_up(self, servos: Servos) -> Generator[None, None, Trouble | None]:
+        missed = {id: self._missed(id) for id in (0, *SERVO_IDS)}
         yield from self._find(servos)
         if not self.found or len(self.extra) == len(EXTRA_IDS):  # all of them: that is an echo
             from armlabd.bus.stranger import listen  # rarely wanted, and the core stays small
@@ -226,7 +231,7 @@ class Link:
                 return Trouble("wrong_device", stranger)
         trouble = missing_trouble(self.found, self.extra, self._volts(servos))
         if trouble is not None:
-            double = _double(self.found, servos)
+            _, double = _double(self.found, servos)
             return trouble._replace(sentence=f"{trouble.sentence} {double}".strip())
         yield
         low = servos.master.sync_read(SERVO_IDS, 0, 22)
@@ -237,20 +242,23 @@ class Link:
         yield
         feedback = {id: found for id, (found, _) in servos.feedback(retries=2).items()}
         if not len(low) == len(high) == len(lock) == len(feedback) == len(SERVO_IDS):
-            double = _double(SERVO_IDS, servos)
+            id, double = _double(SERVO_IDS, servos)
             self.found = tuple(id for id in SERVO_IDS if id in low and id in high and id in lock)
-            if double:
+            if double and self._missed(id) - missed[id] < LOSSY_FROM:  # the others are well
                 return Trouble("duplicate_id", double)
-            return missing_trouble(self.found, ()) or Trouble("lossy", LOSSY)
+            return Trouble("lossy", LOSSY)  # each of them has answered a moment ago
         self.facts = {
             id: facts_of(low[id].data, high[id].data)._replace(lock=lock[id].data[0])
             for id in SERVO_IDS
         }
-        self.torque_found = any(servo.torque for servo in self.facts.values())
+        limp = tuple(id for id, servo in self.facts.items() if not servo.torque)
+        self.torque_found = len(limp) < len(SERVO_IDS)
+        self.limp = limp if self.torque_found else ()
         return (
             servo_trouble(self.facts, feedback, self._hot_from_c())
             or calibration_trouble(self.facts, self.calibration)
             or self._narrow_travel()
+            or (Trouble("lossy", LOSSY) if self._missed() - missed[0] >= LOSSY_FROM else None)
         )
 
     def _find(self, servos: Servos) -> Generator[None, None, None]:
@@ -263,7 +271,17 @@ class Link:
             if self._answers(servos, id, 0):
                 extra.append(id)
             yield
-        self.found, self.extra = tuple(found), tuple(extra)
+        if found:  # on a bad line a servo may keep silent by chance
+            for id in set(SERVO_IDS) - set(found):
+                if self._answers(servos, id, ASK_AGAIN - 1):
+                    found.append(id)
+                yield
+        self.found, self.extra = tuple(sorted(found)), tuple(extra)
+
+    def _missed(self, but: int = 0) -> int:
+        """How many answers of the six servos were missed so far, one servo's left out."""
+        servos = self._counters.snapshot().servos
+        return sum(servos[id].missed for id in SERVO_IDS if id in servos and id != but)
 
     def _answers(self, servos: Servos, id: int, retries: int) -> bool:
         try:
@@ -310,18 +328,18 @@ class Link:
 ARM_IDS = SERVO_IDS[:5]
 
 
-def _double(ids: tuple[int, ...], servos: Servos) -> str:
-    """The sentence about servos of `ids` that answer, and always damaged; empty for none."""
+def _double(ids: tuple[int, ...], servos: Servos) -> tuple[int, str]:
+    """The first servo of `ids` that answers, and always damaged, with a sentence; 0 for none."""
     for id in ids:
         answered = 0
         for _ in range(DOUBLE_TRIES):
             answered += len(servos.master.read_block((id,), retries=0).servos)
         if not answered and servos.master.last_cause(id) in SPOKE:
-            return (
+            return id, (
                 f"{servo_name(id)} is there, but everything it says comes damaged, as when two "
                 f"servos have the id {id}."
             )
-    return ""
+    return 0, ""
 
 
 def _nothing() -> None:

@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from armlabd.arm.joints import Pose
+from armlabd.motion.chain import servo_name
 from armlabd.motion.fence import violation
 from armlabd.motion.health import STATES
+
+HALF = (
+    "Some servos hold and some are limp: {names}. Support the arm; the next motion switches all of "
+    "them on where they are, a stop lets all of them go."
+)
 
 if TYPE_CHECKING:
     from armlabd.motion.core import Core
@@ -20,7 +26,7 @@ def quick_state(core: Core) -> dict[str, Any]:
     return {
         "connected": link.reading,
         "state": link.state,
-        "next": f"{link.detail} {STATES[link.state] or core.watch.warnings}".strip(),
+        "next": f"{link.detail} {STATES[link.state] or _warnings(core)}".strip(),
         "stopped": core.latch.stopped,
         "stop": _stop(core),
         "simulated": core.settings.simulated,
@@ -38,6 +44,15 @@ def quick_state(core: Core) -> dict[str, Any]:
         "settings_digest": core.digest,
         "pid": core.pid,
     }
+
+
+def _warnings(core: Core) -> str:
+    """What the watch warns of, and servos that were found limp while the others held."""
+    limp = core.link.limp
+    if not limp or not core.conductor.torque or core.conductor.goal is not None:
+        return core.watch.warnings
+    names = ", ".join(servo_name(id) for id in limp)
+    return f"{HALF.format(names=names)} {core.watch.warnings}".strip()
 
 
 def _rounded(pose: Pose | None) -> list[float] | None:
