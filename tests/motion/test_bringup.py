@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from test_faults import inject
 
 from armlabd.arm.joints import HOME, Pose
 from armlabd.bench.arena import Arena
+from armlabd.motion.state import quick_state
+from armlabd.sim import memory as at
 from armlabd.sim.arm import VirtualArm
 from armlabd.sim.world import World
 
@@ -180,3 +183,41 @@ def test_a_power_cycle_at_rest_is_noticed(arena: Arena) -> None:
 def test_a_port_that_is_there_but_silent_is_no_arm() -> None:
     arm = VirtualArm(World(blocks=()))
     assert not any(servo.torque_on for servo in arm.servos)
+
+
+@pytest.mark.parametrize("fault", ["drop rate=0.3", "truncate rate=0.3", "strange rate=0.3"])
+def test_case_31_a_bad_line_is_called_lossy_all_the_time_and_once_a_minute(
+    arena: Arena, fault: str
+) -> None:
+    inject(arena, fault)
+    before, states = len(arena.notes), []
+    for _ in range(1000):
+        arena.step()
+        states.append(quick_state(arena.core)["state"])
+    assert set(states[:50]) <= {"ready", "lossy"}, "ten cycles in a row until it is noticed"
+    assert states[50:].count("lossy") >= 0.95 * len(states[50:])
+    assert "ready" not in states[50:]
+    assert len(arena.notes) - before <= 3
+
+
+def test_a_servo_that_is_really_gone_is_still_missing_on_a_bad_line(arena: Arena) -> None:
+    inject(arena, "drop rate=0.1")
+    inject(arena, "mute id=3")
+    arena.run(6.0)
+    assert quick_state(arena.core)["state"] == "servos_missing"
+    assert "Servo 3 (elbow_flex)" in quick_state(arena.core)["next"]
+
+
+def test_an_arm_found_half_limp_says_which_servos_are_limp_until_it_is_switched_on(
+    make: Make,
+) -> None:
+    arena = make()
+    for servo in arena.arm.servos[:4]:
+        servo.memory[at.TORQUE_ENABLE] = 1
+    arena.ready()
+    state = quick_state(arena.core)
+    assert (state["state"], state["torque"]) == ("ready", True)
+    assert "limp: Servo 5 (wrist_roll), Servo 6 (gripper). Support the arm" in state["next"]
+    assert arena.answer(arena.ask("come_inside"))["code"] == "ok"
+    assert quick_state(arena.core)["next"] == ""
+    assert all(arena.torque)
