@@ -157,3 +157,12 @@ def test_a_missing_limit_is_refused() -> None:
     del values["floor_m"]
     with pytest.raises(LimitError, match="floor_m"):
         Limits.from_dict(values)
+
+
+@pytest.mark.parametrize("name", ["speed_dps", "acceleration_dps2"])
+def test_row_33_a_whole_number_is_a_number_and_a_text_or_a_truth_is_none(name: str) -> None:
+    assert getattr(tighten(**{name: 10}), name) == 10.0
+    assert isinstance(getattr(tighten(**{name: 10}), name), float)
+    for wrong in ("10", True, [10], float("nan")):
+        with pytest.raises(LimitError, match=f"{name} = .* must be a number"):
+            tighten(**{name: wrong})

@@ -189,7 +189,7 @@ def test_noise_and_extra_ff_before_an_answer_cost_nothing(
     assert master.statistics().noise_bytes == len(noise)
 
 
-def test_case_51_a_missing_servo_is_named_and_the_others_are_returned(
+def test_row_51_a_missing_servo_is_named_and_the_others_are_returned(
     bus: Bus, master: Master
 ) -> None:
     bus.fault = silent(3)
@@ -419,7 +419,7 @@ def test_patience_depends_on_the_number_of_attempts(bus: Bus, master: Master) ->
 # --- settings in the EEPROM
 
 
-def test_case_47_a_setting_is_unlocked_written_read_back_and_locked(
+def test_row_47_a_setting_is_unlocked_written_read_back_and_locked(
     bus: Bus, master: Master, clock: VirtualClock
 ) -> None:
     before = clock.monotonic()
@@ -443,7 +443,7 @@ def test_a_setting_that_does_not_hold_is_reported_and_the_lock_is_closed(
     assert bus.tables[2][55] == 1
 
 
-def test_case_47_a_new_id_is_read_back_and_locked_at_the_new_id(bus: Bus, master: Master) -> None:
+def test_row_47_a_new_id_is_read_back_and_locked_at_the_new_id(bus: Bus, master: Master) -> None:
     assert master.write_eeprom(6, "id", 9) is True
     assert master.read(9, "id").value == 9
     assert bus.tables[9][55] == 1

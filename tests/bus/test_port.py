@@ -76,7 +76,7 @@ def test_input_is_emptied_and_counted(pty: Pty, port: SerialPort) -> None:
 
 
 @pytest.mark.parametrize("call", ["read", "write", "discard_input"])
-def test_case_48_an_unplugged_port_is_lost_for_every_call(
+def test_row_48_an_unplugged_port_is_lost_for_every_call(
     pty: Pty, port: SerialPort, call: str
 ) -> None:
     pty.unplug()
@@ -107,7 +107,7 @@ def test_a_closed_port_is_lost_and_closing_twice_is_fine(port: SerialPort) -> No
         port.write(b"x")
 
 
-def test_case_42_a_second_open_is_refused_and_says_who_might_have_it(
+def test_row_42_a_second_open_is_refused_and_says_who_might_have_it(
     pty: Pty, port: SerialPort
 ) -> None:
     with pytest.raises(PortError) as caught:
@@ -116,7 +116,9 @@ def test_case_42_a_second_open_is_refused_and_says_who_might_have_it(
     assert "in use by another program. End that program" in caught.value.sentence
 
 
-def test_the_port_is_locked_and_can_be_opened_again_after_close(pty: Pty, port: SerialPort) -> None:
+def test_case_35_the_port_is_opened_exclusively_and_can_be_opened_again_after_close(
+    pty: Pty, port: SerialPort
+) -> None:
     other = os.open(pty.path, os.O_RDWR | os.O_NOCTTY)
     try:
         with pytest.raises(BlockingIOError):
@@ -222,7 +224,7 @@ def test_auto_takes_the_only_port_and_prefers_its_usb_identity(tmp_path: Path) -
     assert find_port("auto", dev) == f"{dev}/serial/by-id/usb-1a86_USB_Single_Serial-if00"
 
 
-def test_case_41_auto_knows_every_name_the_drivers_give(tmp_path: Path) -> None:
+def test_row_41_auto_knows_every_name_the_drivers_give(tmp_path: Path) -> None:
     for name in ("ttyUSB3", "ttyCH343USB0"):
         dev = devices(tmp_path / name, name)
         assert find_port("auto", dev) == f"{dev}/{name}"
@@ -237,7 +239,7 @@ def test_auto_does_not_guess_between_two(tmp_path: Path) -> None:
     assert "[arm] port" in found.sentence
 
 
-def test_cases_37_and_40_no_port_names_driver_and_brltty(tmp_path: Path) -> None:
+def test_rows_37_and_40_no_port_names_driver_and_brltty(tmp_path: Path) -> None:
     found = find_port("auto", str(tmp_path))
     assert isinstance(found, PortProblem)
     assert found.kind is PortKind.MISSING

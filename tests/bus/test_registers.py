@@ -136,5 +136,5 @@ def test_error_bits_have_names() -> None:
     assert error_names(0) == ()
 
 
-def test_case_15_a_position_below_zero_is_no_jump_to_32768() -> None:
+def test_row_15_a_position_below_zero_is_no_jump_to_32768() -> None:
     assert decode_value(REGISTERS["present_position"], b"\x05\x80") == -5

@@ -123,6 +123,16 @@ def test_case_48_registers_that_differ_from_the_calibration_are_named_and_left_a
     assert bytes(arena.arm.servos[2].memory[:40]) == kept
 
 
+def test_case_49_a_servo_of_another_arm_blocks_motion_and_is_named(make: Make) -> None:
+    arena = make()
+    jaw = arena.arm.servos[5]
+    jaw.write(at.HOMING_OFFSET, (at.word(jaw.memory, at.HOMING_OFFSET) + 60).to_bytes(2, "little"))
+    not_ready(
+        arena, "calibration_differs", "gripper holds homing_offset (31)", "Nothing was changed"
+    )
+    assert "import the calibration that belongs to this arm" in quick_state(arena.core)["next"]
+
+
 def test_case_39_a_bring_up_that_fails_half_way_can_be_tried_again(make: Make) -> None:
     arena = make()
     for _ in range(4):

@@ -81,6 +81,23 @@ def test_bus_row_07_found_missing_and_extra_ids_are_listed(make: Make) -> None:
     assert "Unexpected ids on the bus: 8" in told
 
 
+def test_bus_row_08_a_servo_never_seen_at_a_low_supply_blames_the_power_and_resets_are_counted(
+    make: Make,
+) -> None:
+    arena = make()
+    arena.arm.set_supply(50)
+    inject(arena, "mute id=4")
+    arena.run(2.0)
+    assert "have only 5.0 V: the power supply is off" in quick_state(arena.core)["next"]
+    before = slow_state(arena.core)["counters"]["connects"]
+    for _ in range(3):
+        arena.unplug()
+        arena.run(1.0)
+        arena.replug()
+        arena.run(3.0)
+    assert slow_state(arena.core)["counters"]["connects"] - before == 3
+
+
 def test_bus_row_16_and_17_negative_values_are_sign_and_magnitude() -> None:
     offset, speed = REGISTERS["homing_offset"], REGISTERS["present_velocity"]
     assert encode_value(offset, -85) == b"\x55\x08"
@@ -135,6 +152,23 @@ def test_bus_row_30_an_arm_that_meets_an_obstacle_stops_pushing(arena: Arena) ->
 
 def test_bus_row_32_the_firmware_of_the_servos_is_on_record(arena: Arena) -> None:
     assert slow_state(arena.core)["counters"]["firmware"] == ["3.10"]
+
+
+@pytest.mark.parametrize(("highest", "volts"), [(80, 120), (140, 50)])
+def test_bus_row_35_a_supply_that_does_not_fit_hides_no_servo(
+    make: Make, highest: int, volts: int
+) -> None:
+    arena = make()
+    for servo in arena.arm.servos:
+        servo.memory[at.MAX_VOLTAGE] = highest
+        servo._decode()
+    arena.arm.set_supply(volts)
+    arena.run(2.0)
+    state = quick_state(arena.core)
+    assert (state["state"], state["connected"]) == ("voltage", True)
+    assert f"sees {volts / 10:.1f} V" in state["next"]
+    assert slow_state(arena.core)["counters"]["found"] == [1, 2, 3, 4, 5, 6]
+    assert not any(arena.torque)
 
 
 def test_bus_row_36_the_lowest_voltage_in_motion_is_on_record(arena: Arena) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from math import cos, dist, radians, sin
 from typing import Any
 
@@ -208,6 +209,45 @@ def test_the_short_cuts_change_nothing_right_beside_a_piece(
 def test_sagging_moves_no_point_farther_than_the_short_cuts_allow(pose: Pose) -> None:
     before, after = ends_of(plane_of(pose)), ends_of(plane_of(pose, SAG_DEG))
     assert max(map(dist, before, after)) <= fence._SHIFT_M
+
+
+PANS = (0.0, 45.0, 90.0, -70.0, -135.0)
+POSES = (
+    UPRIGHT,
+    HOME,
+    PARK,
+    Pose(0.0, 60.0, -20.0, -60.0, 120.0, 100.0),
+    Pose(0.0, -60.0, 90.0, 95.0, -90.0, 70.0),
+    Pose(0.0, 95.0, -90.0, 30.0, 45.0, 0.0),
+)
+AROUND = [way for way in product((-1, 0, 1), repeat=3) if any(way)]
+
+
+@pytest.mark.parametrize("pose", POSES)
+def test_whatever_just_touches_an_end_of_a_piece_from_anywhere_is_found(pose: Pose) -> None:
+    for pan, sag in product(PANS, (0.0, SAG_DEG)):
+        turned, turn = pose._replace(pan=pan), radians(pan)
+        ends = placed(plane_of(turned, sag), cos(turn), sin(turn))
+        for piece in (piece for group in GROUPS for piece in group):
+            r, aside = piece.radius_m, piece.aside_m
+            thick = (r + aside * abs(sin(turn)), r + aside * abs(cos(turn)), r)
+            for end, way in product((ends[piece.start], ends[piece.end]), AROUND):
+                near = [at + s * (t - 1e-7) for at, s, t in zip(end, way, thick, strict=True)]
+                far = [at + 2e-3 * (s or 1) for at, s in zip(near, way, strict=True)]
+                box = Box("nut", *((min(a, b), max(a, b)) for a, b in zip(near, far, strict=True)))
+                assert f"box:nut:{piece.part}" in names(turned, replace(FREE, keep_out=(box,)))
+
+
+@pytest.mark.parametrize("pose", POSES)
+@pytest.mark.parametrize("name", POINTS)
+def test_a_point_just_below_its_floor_is_found_in_any_pose(name: str, pose: Pose) -> None:
+    point, floor = POINTS[name]
+    for sag in (0.0, SAG_DEG):
+        z = min(point(forward(one))[2] for one in (pose, sagged(pose, sag)))
+        limits = replace(FREE, **{floor: z + 1e-7})
+        assert name in {depth.name for depth in violation(pose, limits, sag)}
+        others = {depth.name for depth in violation(pose, replace(FREE, **{floor: z}), sag)}
+        assert name not in others
 
 
 def test_no_upper_arm_reaches_a_box_that_it_is_not_compared_with() -> None:

@@ -271,7 +271,7 @@ def test_case_24_a_replug_under_another_name_is_the_same_arm(bench: Bench) -> No
     assert bench.adapter.path.endswith("ttyACM3")
 
 
-def test_another_arm_s_board_is_refused_with_the_way_to_say_yes(bench: Bench) -> None:
+def test_case_49_another_arm_s_board_is_refused_with_the_way_to_say_yes(bench: Bench) -> None:
     bench.arena.ready()
     bench.replug("ttyACM0", "OTHER")
     bench.arena.run(3.0)
