@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from armlabd.bench.report import Report
 
 
@@ -36,5 +38,20 @@ def bus(count: int = 0) -> Report:
     return measure(count)
 
 
+def model(count: int = 0, folder: Path | None = None) -> Report:
+    """A model in its worker: mask, forced tokens, memory, cancels, stops meanwhile.
+
+    `count` plans and cancels (0 = all); without a folder one of SmolVLM-256M's shape is made.
+    """
+    from armlabd.bench.model import measure
+
+    return measure(count, folder)
+
+
 # The measuring code is imported late: helpers run as `python -m armlabd.bench...` stay small.
-BENCHES: dict[str, Callable[[int], Report]] = {"start": start, "stop": stop, "bus": bus}
+BENCHES: dict[str, Callable[[int], Report]] = {
+    "start": start,
+    "stop": stop,
+    "bus": bus,
+    "model": model,
+}

@@ -28,3 +28,9 @@ SUITE_HANGS: Final = Bar(0, inside=True)
 SUITE_UNNAMED: Final = Bar(0, inside=True)  # runs that ended in no named result
 SUITE_INTERNAL: Final = Bar(0, inside=True)
 RULES_WRONG_PERCENT: Final = Bar(10.0, inside=True)  # endings, where no world knowledge is needed
+
+MASK_PERCENT: Final = Bar(5.0)  # of the token time, median; on SmolVLM-256M's decoder
+MODEL_STEPS_PERCENT: Final = Bar(50.0, inside=True)  # of the tokens of a plan, median
+MODEL_MIB: Final = Bar(1.1 * 1024)  # int8 of the 256M shape with one tile
+MODEL_LEFT_MIB: Final = Bar(0, inside=True)  # of the worker, once it is unloaded
+CANCEL_MS: Final = Bar(50.0, inside=True, least=50)  # p99

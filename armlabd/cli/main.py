@@ -65,10 +65,13 @@ def _add_processes(commands: Commands[argparse.ArgumentParser]) -> None:
     fault.add_argument("words", nargs="*", help="such as: mute id=3 (without: what there is)")
     fault.add_argument("--state", type=Path, help="state folder of the daemon, or of armlabd sim")
     bench = commands.add_parser("bench", help="measure this machine against the bars")
-    bench.add_argument("what", choices=("start", "stop", "bus", "planner"))
+    bench.add_argument("what", choices=("start", "stop", "bus", "model", "planner"))
     bench.add_argument("--json", action="store_true", help="figures as JSON")
     bench.add_argument("--count", type=int, default=0, help="repetitions (0 = the full number)")
     bench.add_argument("--plot", type=Path, help="write a picture there (SVG; bench bus)")
+    bench.add_argument(
+        "--folder", type=Path, help="a model's folder (bench model; else one is made)"
+    )
     suite = bench.add_argument_group("bench planner: sentences, each with its right ending")
     suite.add_argument(
         "--backend",

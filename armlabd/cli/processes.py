@@ -69,10 +69,12 @@ def sim(options: argparse.Namespace) -> int:
 
 def bench(options: argparse.Namespace) -> int:
     """Measure one of the bars."""
-    from armlabd.bench import BENCHES
+    from armlabd.bench import BENCHES, model
 
     if options.what == "planner":
         return _bench_planner(options)
+    if options.what == "model":
+        return _tell_report(model(options.count, options.folder), options)
     report = BENCHES[options.what](options.count)
     if options.plot is not None and not _write_plot(options.plot, report.plot):
         return REFUSED

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from armlabd.bench import BENCHES
+from armlabd.bench import BENCHES, model
+from armlabd.bench.models_made import save_model
 from armlabd.bench.report import Report
 
 pytestmark = pytest.mark.real
@@ -46,4 +47,16 @@ def test_stops_are_measured_idle_and_under_stress() -> None:
     failed = [f for f in report.figures if f.name.startswith("stops neither seen")]
     assert [figure.value for figure in failed] == [0.0] * 6
     assert not report.held  # four stops are too few to say that the bar of 2,000 holds
+    assert leftovers() == set()
+
+
+@pytest.mark.usefixtures("_own_folder")
+def test_a_model_is_measured_in_its_worker(tmp_path: Path) -> None:
+    report = model(2, save_model(tmp_path / "tiny"))
+    assert report.failures == ()
+    assert {"mask and grammar", "model steps of 100 tokens", "cancel to let go"} <= names(report)
+    verdicts = {figure.name: figure.verdict for figure in report.figures}
+    assert verdicts["after unloading"] == "held"
+    assert verdicts["peak with one tile"] == "held"
+    assert verdicts["stops neither seen nor confirmed"] == "held"
     assert leftovers() == set()
