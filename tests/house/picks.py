@@ -24,6 +24,7 @@ from armlabd.bus.errors import PortLost
 from armlabd.bus.master import Master
 from armlabd.cli.calibrate import points_of
 from armlabd.clock import VirtualClock
+from armlabd.config import Config
 from armlabd.config.load import parse_config
 from armlabd.daemon.settings import fitted, limits_of
 from armlabd.motion.calibrate import Task
@@ -108,9 +109,8 @@ def calibrated(arm: VirtualArm, clock: VirtualClock, *, align: bool) -> Calibrat
     return plain.aligned(alignment_of(fit, "today"))
 
 
-@contextlib.asynccontextmanager
-async def hiding_house(folder: Path, seed: int, *, align: bool) -> AsyncIterator[tuple[Rig, Judge]]:
-    """The house with an arm that hides the errors of `seed`."""
+def hiding_arena(folder: Path, seed: int, *, align: bool) -> tuple[Arena, Calibration, Config]:
+    """A core and an arm that hides the errors of `seed`, with the settings that fit it."""
     clock = VirtualClock(100.0)
     arm = VirtualArm(World(), now_s=100.0, hidden=HiddenErrors.drawn(seed))
     calibration = calibrated(arm, clock, align=align)
@@ -120,7 +120,13 @@ async def hiding_house(folder: Path, seed: int, *, align: bool) -> AsyncIterator
     poses = {name: getattr(motion, name) for name in ("home_pose", "view_pose", "park_pose")}
     limits = limits_of(config).as_dict()
     arena = Arena(folder, arm=arm, limits=limits, calibration=calibration.to_text(), **poses)
-    arena.ready()
+    return arena.ready(), calibration, config
+
+
+@contextlib.asynccontextmanager
+async def hiding_house(folder: Path, seed: int, *, align: bool) -> AsyncIterator[tuple[Rig, Judge]]:
+    """The house with an arm that hides the errors of `seed`."""
+    arena, calibration, config = hiding_arena(folder, seed, align=align)
     judge = Judge(arena, calibration)
     rig, server = build(folder, config, arena, calibration.placement)
     async with lived_in(rig, server, lambda _: judge.look()):

@@ -1,17 +1,18 @@
 """Bug reports about other people's servo buses, by their row in our collection of facts.
 
-Rows about ports and calibration stand with the ports and the calibration; rows 15, 41, 42, 47, 48
-and 51 with the bus.
+Rows about ports and calibration stand with the ports and the calibration.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 from test_faults import inject
 
 from armlabd.arm.joints import Pose
+from armlabd.arm.limits import CEILINGS, tighten
 from armlabd.arm.program import Program
 from armlabd.bench.arena import START, Arena
 from armlabd.bus.errors import NoAnswer
@@ -21,6 +22,7 @@ from armlabd.bus.registers import REGISTERS, decode_value, encode_value
 from armlabd.motion.release import release
 from armlabd.motion.state import quick_state, slow_state
 from armlabd.sim import memory as at
+from armlabd.sim.calibration import calibration_json
 
 AWAY = Pose(40.0, -70.0, 60.0, 60.0, 20.0, 50.0)
 Make = Callable[..., Arena]
@@ -240,3 +242,68 @@ def test_the_bus_names_a_servo_behind_the_broken_cable_and_reads_the_one_before(
     with pytest.raises(NoAnswer, match="Servo 5 did not answer"):
         master.ping(5)
     assert master.ping(4).error_bits == 0
+
+
+def test_bus_row_08_a_servo_that_vanishes_on_a_weak_supply_is_put_down_to_power(
+    make: Make,
+) -> None:
+    arena = make()
+    inject(arena, "voltage decivolts=42")
+    inject(arena, "mute id=4")
+    arena.run(2.0)
+    told = quick_state(arena.core)["next"]
+    assert "Servo 4 (wrist_flex)" in told
+    assert "only 4.2 V" in told
+    assert "power" in told
+
+
+def test_bus_row_15_a_position_below_zero_is_a_few_steps_not_32768() -> None:
+    position = REGISTERS["present_position"]
+    assert decode_value(position, b"\x0a\x80") == -10
+    assert decode_value(position, b"\x00\x80") == 0
+
+
+def test_bus_row_21_a_joint_without_a_range_is_refused_before_anything_is_divided_by_it(
+    make: Make,
+) -> None:
+    file = json.loads(calibration_json())
+    file["elbow_flex"]["range_max"] = file["elbow_flex"]["range_min"]
+    arena = make(calibration=json.dumps(file))
+    arena.run(2.0)
+    told = " ".join(arena.notes)
+    assert "elbow_flex" in told
+    assert "the calibration cannot be used" in told
+    assert arena.now("come_inside")["code"] == "not_calibrated"
+
+
+@pytest.mark.parametrize("speed", [10, 10.0])
+def test_bus_row_33_a_whole_number_is_a_number(make: Make, speed: float) -> None:
+    limits = tighten(CEILINGS, speed_dps=speed).as_dict()
+    arena = make(limits=limits, speed_dps=speed, tolerance_deg=1, settle_s=1).ready()
+    assert arena.go(START._replace(pan=5), speed)["code"] == "ok"
+
+
+def test_bus_row_35_12_volts_on_a_servo_for_7_name_the_supply_and_hide_no_id(make: Make) -> None:
+    arena = make()
+    arena.arm.servos[2].memory[at.MAX_VOLTAGE] = 80
+    arena.run(2.0)
+    told = quick_state(arena.core)["next"]
+    assert "12.0 V" in told
+    assert arena.core.link.found == (1, 2, 3, 4, 5, 6)
+    assert not any(arena.torque)
+
+
+@pytest.mark.parametrize("gain", [16, 32])
+def test_bus_row_50_an_arm_stands_still_at_rest_whatever_the_gain(make: Make, gain: int) -> None:
+    arena = make()
+    for servo in arena.arm.servos:
+        servo.eeprom[at.P_GAIN] = gain
+        servo.power_up()
+    arena.ready()
+    arena.go(AWAY)
+    sent, counts = arena.core.conductor.goals_sent, arena.core.measured.counts
+    for _ in range(300):
+        arena.run(0.01)
+        seen = zip(counts, arena.core.measured.counts, strict=True)
+        assert max(abs(a - b) for a, b in seen) <= 1
+    assert arena.core.conductor.goals_sent == sent, "nothing hunts"
