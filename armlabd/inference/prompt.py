@@ -111,10 +111,10 @@ class Prompter:
     def _splitting(self) -> dict[str, Any]:
         """No splitting by default; else the largest square of tiles that the setting allows."""
         side = math.isqrt(max(self._tiles - 1, 0))
-        if side < 2:
-            return {"do_image_splitting": False}
-        edge = side * (self._folder.numbers.image or 512)
-        return {"do_image_splitting": True, "size": {"longest_edge": edge}}
+        tile = self._folder.numbers.image or 512
+        if side < 2:  # without a size of its own it would be blown up to 2048 px and shrunk again
+            return {"do_image_splitting": False, "size": {"longest_edge": tile}}
+        return {"do_image_splitting": True, "size": {"longest_edge": side * tile}}
 
 
 def _made(folder: Folder) -> tuple[Any, Any]:

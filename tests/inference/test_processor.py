@@ -1,0 +1,67 @@
+"""transformers' processor works where there is no torch, and gives the pixels that were published.
+
+The figures: LANCZOS to the longest edge and then to the square, (value / 255 - 0.5) / 0.5.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from questions import picture
+
+WITHOUT_TORCH = textwrap.dedent("""
+    import sys
+    for name in ("torch", "torchvision", "tensorflow", "jax", "flax"):
+        sys.modules[name] = None  # an import of it fails, installed or not
+    import io, json
+    from pathlib import Path
+    import numpy as np
+    from PIL import Image
+    from armlabd.inference.folder import look_at
+    from armlabd.inference.prompt import Prompter
+    from armlabd.inference.settings import WorkerSettings
+
+    folder = sys.argv[1]
+    data = Path(sys.argv[2]).read_bytes()
+    prompter = Prompter(look_at(WorkerSettings(folder, "tiny")), 1)
+    prompt = prompter.prompt("You see.", "what is there?", [data])
+    side = prompt.pixels.shape[-1]
+    image = Image.open(io.BytesIO(data)).convert("RGB")
+    image = image.resize((side, side * 3 // 4), Image.LANCZOS).resize((side, side), Image.LANCZOS)
+    wanted = (np.asarray(image, np.float32).transpose(2, 0, 1) / 255 - 0.5) / 0.5
+    print(json.dumps({
+        "shape": prompt.pixels.shape,
+        "off": float(np.abs(prompt.pixels[0, 0] - wanted).max()),
+        "seen": bool(prompt.pixel_mask.all()),
+        "text": prompter.decoded(prompt.tokens),
+        "torch": sorted(name for name, module in sys.modules.items()
+                        if module is not None and name.split(".")[0].startswith("torch")),
+    }))
+""")
+
+
+def test_the_processor_works_without_torch(tiny_folder: Path, tmp_path: Path) -> None:
+    shown = tmp_path / "picture.png"
+    shown.write_bytes(picture())
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, str(tiny_folder), str(shown)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["shape"] == [1, 1, 3, 64, 64]
+    assert found["off"] < 1e-5
+    assert found["seen"] is True
+    assert found["torch"] == []
+    assert found["text"] == (
+        "<|im_start|>System: You see.<end_of_utterance>\n"
+        "User:<fake_token_around_image><global-img><image><image><image><image>"
+        "<fake_token_around_image>what is there?<end_of_utterance>\nAssistant:"
+    )
