@@ -49,7 +49,6 @@ FLOORED = (
 # (measured on a physics model of the arm). 0.9 degrees each are 5 mm at 0.28 m, where it is most.
 SAG_DEG = 0.9
 SAG_RAD = radians(SAG_DEG)
-_BEND_M = 0.0005  # the straight-line estimate of the sag is better than this
 _SHIFT_M = 0.012  # sagging moves no point by more: 0.9 degrees at 0.42 m and at 0.30 m
 # Shoulder to elbow, half the width and the radius; no box farther from the pan axis is ever met.
 UPPER_REACH_M = g.SHOULDER_OUT_M + g.UPPER_M + LINKS_ASIDE_M + 0.03
@@ -142,7 +141,7 @@ class _Fence:
         plane = plane_of(pose)
         found = self._beyond_travel(pose)
         sunk: Plane | None = None
-        if self._may_touch_floor(plane, radians(sag_deg)):
+        if self._may_touch_floor(plane):
             sunk = plane_of(pose, sag_deg)
             self._below_floor(found, plane, sunk)
         self._beyond_reach(found, plane)
@@ -175,16 +174,12 @@ class _Fence:
 
     # --- floor
 
-    def _may_touch_floor(self, plane: Plane, sag_rad: float) -> bool:
+    def _may_touch_floor(self, plane: Plane) -> bool:
         """False when nothing is below its floor, as commanded or sagged, for sure."""
         _, elbow, wrist, roll, _, _, tool, fixed, hinge, moving, _ = plane
-        farthest = max(elbow[0], wrist[0], roll[0], tool[0], fixed[0], hinge[0], moving[0])
-        # What hangs farthest out sinks most: one figure for all is enough to be on the safe side.
-        drop = max(0.0, farthest - g.SHOULDER_OUT_M) + max(0.0, farthest - elbow[0])
-        margin = sag_rad * drop + _BEND_M
-        if min(fixed[2], moving[2]) < self._tip_floor + margin:
+        if min(fixed[2], moving[2]) < self._tip_floor + _SHIFT_M:
             return True
-        return min(tool[2], elbow[2], wrist[2], roll[2], hinge[2]) < self._floor + margin
+        return min(tool[2], elbow[2], wrist[2], roll[2], hinge[2]) < self._floor + _SHIFT_M
 
     def _below_floor(self, found: list[Depth], plane: Plane, sunk: Plane) -> None:
         for name, point in FLOORED:

@@ -64,6 +64,7 @@ def test_every_piece_joins_the_next_and_none_is_thinner_than_the_part() -> None:
         ((0.05, 0.05, 0.05), (0.05, 0.05, 0.05), 0.05),  # a point
         ((-1.0, 0.05, 0.05), (1.0, 0.05, 0.05), 0.05),  # right through
         ((-1.0, 0.1, 0.05), (1.0, 0.1, 0.05), 0.0),  # along a face, which belongs to it
+        ((-1.0, 0.0, 0.05), (1.0, 0.0, 0.05), 0.0),
         ((-1.0, 0.11, 0.05), (1.0, 0.11, 0.05), None),
         ((-1.0, 0.05, 0.05), (0.0, 0.05, 0.05), 0.0),
         ((-1.0, 0.05, 0.05), (-1e-6, 0.05, 0.05), None),
@@ -81,17 +82,32 @@ def test_a_piece_is_cut_with_a_box_exactly(a: tuple, b: tuple, depth: float | No
 POINT = st.tuples(*[st.floats(-0.2, 0.3)] * 3)
 
 
+AWAY: Sides = (0.03, 0.13, -0.04, 0.06, 0.02, 0.12)
+
+
 @settings(max_examples=200, deadline=None)
 @given(POINT, POINT)
 def test_a_cut_agrees_with_a_thousand_points_of_the_piece(a: Vector, b: Vector) -> None:
+    ranges = (AWAY[0:2], AWAY[2:4], AWAY[4:6])
+
     def depth(t: float) -> float:
         point = [p + t * (q - p) for p, q in zip(a, b, strict=True)]
-        return min(min(value, 0.1 - value) for value in point)
+        pairs = zip(point, ranges, strict=True)
+        return min(min(value - low, high - value) for value, (low, high) in pairs)
 
     deepest = max(depth(k / 1000) for k in range(1001))
-    found = cut_depth_m(a, b, CUBE)
+    found = cut_depth_m(a, b, AWAY)
     if found is None:
         assert deepest < 1e-9
     else:
         assert found <= deepest + 0.001
         assert found >= 0.75 * deepest - 0.001, "the deepest of nine places in the cut"
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_point_is_as_deep_as_its_nearest_face_is_far(axis: int, side: int) -> None:
+    point = [(AWAY[2 * k] + AWAY[2 * k + 1]) / 2 for k in range(3)]
+    point[axis] = AWAY[2 * axis + side] + (0.01 if side == 0 else -0.01)
+    where = (point[0], point[1], point[2])
+    assert cut_depth_m(where, where, AWAY) == pytest.approx(0.01)

@@ -250,6 +250,74 @@ def test_a_point_just_below_its_floor_is_found_in_any_pose(name: str, pose: Pose
         assert name not in others
 
 
+@pytest.mark.parametrize("pan", PANS)
+def test_what_just_misses_a_piece_or_just_meets_it_is_as_the_plain_fence_says(pan: float) -> None:
+    pose, turn = UPRIGHT._replace(pan=pan), radians(pan)
+    ends = placed(plane_of(pose), cos(turn), sin(turn))
+    for piece in (piece for group in GROUPS for piece in group):
+        r, aside = piece.radius_m, piece.aside_m
+        thick = (r + aside * abs(sin(turn)), r + aside * abs(cos(turn)), r)
+        for end, axis, side, gap in product(
+            (ends[piece.start], ends[piece.end]), range(3), (-1, 1), (-1e-6, 1e-6, 1e-3)
+        ):
+            sides = [(at - 1e-3, at + 1e-3) for at in end]
+            near = end[axis] + side * (thick[axis] + gap)
+            sides[axis] = (min(near, near + side * 2e-3), max(near, near + side * 2e-3))
+            compare(pose, replace(FREE, keep_out=(Box("nut", *sides),)), 0.0)
+
+
+# What of the arm must stay out of its own base: part, and which of `ends_of` are its ends.
+OWN = {"forearm": (2, 3), "hand": (3, 4, 5), "fixed jaw": (6, 11), "moving jaw": (8, 12)}
+
+
+@pytest.mark.parametrize("pose", POSES)
+def test_the_arms_own_base_is_compared_with_lines_from_end_to_end(pose: Pose) -> None:
+    ends = placed(plane_of(pose), 1.0, 0.0)
+    for part, numbers in OWN.items():
+        for number in numbers:
+            sides = [(at - 1e-4, at + 1e-4) for at in ends[number]]
+            limits = replace(FREE, base_box=Box("own", *sides))
+            assert f"box:own:{part}" in names(pose, limits), (part, number)
+    for number in (0, 1):
+        sides = [(at - 1e-4, at + 1e-4) for at in ends[number]]
+        found = names(pose, replace(FREE, base_box=Box("own", *sides)))
+        assert "box:own:upper arm" not in found
+
+
+@pytest.mark.parametrize(
+    ("pan", "x", "y"),
+    [
+        (0.0, (0.15, 0.9), (-0.9, 0.9)),
+        (0.0, (0.15, 0.9), (-0.01, 0.01)),
+        (-90.0, (0.0, 0.08), (0.1, 0.9)),
+        (90.0, (0.0, 0.08), (-0.9, -0.1)),
+        (-110.0, (-0.9, 0.01), (0.0, 0.9)),
+    ],
+)
+def test_a_large_box_beside_the_base_is_met_by_the_upper_arm(
+    pan: float, x: tuple[float, float], y: tuple[float, float]
+) -> None:
+    leaning = UPRIGHT._replace(pan=pan, lift=80.0)
+    wall = Box("wall", x, y, (0.0, 0.3))
+    assert "box:wall:upper arm" in names(leaning, replace(FREE, keep_out=(wall,)))
+
+
+def test_each_violation_has_its_unit_and_what_was_allowed() -> None:
+    post = Box("post", (0.06, 0.08), (-0.1, 0.1), (0.13, 0.18))
+    limits = replace(CEILINGS, keep_out=(post,), reach_m=0.2, floor_m=0.24)
+    pose = Pose(111.0, -101.0, 98.0, 96.0, 161.0, 101.0)
+    units = {depth.name: depth.unit for depth in violation(pose, limits)}
+    for name in JOINT_NAMES:
+        assert units[f"travel:{name}"] == ("percent" if name == "gripper" else "deg")
+    others = violation(UPRIGHT, limits)
+    assert {depth.name.partition(":")[0] for depth in others} == {"reach", "floor", "box"}
+    assert {depth.unit for depth in others} == {"m"}
+    allowed = {depth.name: depth.allowed for depth in others}
+    assert allowed["reach:tool"] == 0.2
+    assert allowed["floor:tool"] == pytest.approx(0.24)
+    assert allowed["box:post:upper arm"] == 0.0
+
+
 def test_no_upper_arm_reaches_a_box_that_it_is_not_compared_with() -> None:
     def beside(gap: float) -> Limits:
         x = 0.0388353 + fence.UPPER_REACH_M + gap
@@ -315,7 +383,7 @@ def test_the_hand_stays_out_of_the_base() -> None:
 
 
 def test_the_reach_is_measured_from_the_shoulder() -> None:
-    stretched = Pose(20.0, 80.0, -80.0, 0.0, 0.0)
+    stretched = Pose(20.0, 80.0, -80.0, 0.0, 90.0)  # the tool is beside the plane
     (depth,) = violation(stretched, replace(FREE, reach_m=0.30))
     far = dist(forward(stretched).tool, SHOULDER)
     assert depth.value == pytest.approx(far)

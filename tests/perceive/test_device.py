@@ -296,6 +296,19 @@ def test_case_53_a_busy_camera_names_who_has_it_and_comes_back_without_a_restart
     assert camera.status()["state"] == "ready"
 
 
+def test_case_39_a_camera_that_fails_to_start_is_let_go_each_time_and_the_next_try_works(
+    clock: VirtualClock, make: Make
+) -> None:
+    cameras = [Camera30(clock, opens=False), Camera30(clock), Camera30(clock), Camera30(clock)]
+    cameras[1].gone = cameras[2].gone = True
+    camera = make(*cameras)
+    for _ in range(3):
+        refusal(camera)
+    assert camera.grab().image.any()
+    camera.close()
+    assert [one.released for one in cameras] == [1, 1, 1, 1]
+
+
 def test_case_53_a_second_opener_that_hangs_ends_the_look_in_time_and_not_the_daemon(
     clock: VirtualClock, make: Make
 ) -> None:
