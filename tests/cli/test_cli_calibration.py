@@ -76,7 +76,9 @@ def test_align_then_show(base: Path, capsys: Any) -> None:
 
 
 @pytest.mark.real
-def test_import_shows_the_difference_and_leaves_the_choice(base: Path, capsys: Any) -> None:
+def test_case_48_import_shows_the_difference_and_leaves_a_choice_of_three(
+    base: Path, capsys: Any
+) -> None:
     file = written(base, changed(range_max=3100))
     assert run(base, "calibration", "import", file) == 1
     told = capsys.readouterr()
