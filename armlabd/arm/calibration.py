@@ -79,24 +79,32 @@ class Calibration:
 
         The calibrated range is not checked: an arm may start outside it and must come back gently.
         """
-        middles, zeros, closed, span = self._lines
-        values = [
-            middle + (angle - zero) / DEGREES_PER_STEP
-            for middle, angle, zero in zip(middles, pose, zeros, strict=False)
-        ]
-        values.append(closed + pose.grip / 100.0 * span)
+        (m1, m2, m3, m4, m5), (z1, z2, z3, z4, z5), closed, span = self._lines
+        pan, lift, elbow, wrist, roll, jaw = pose
+        values = (
+            m1 + (pan - z1) / DEGREES_PER_STEP,
+            m2 + (lift - z2) / DEGREES_PER_STEP,
+            m3 + (elbow - z3) / DEGREES_PER_STEP,
+            m4 + (wrist - z4) / DEGREES_PER_STEP,
+            m5 + (roll - z5) / DEGREES_PER_STEP,
+            closed + jaw / 100.0 * span,
+        )
         if min(values) >= 0.0 and max(values) <= MAX_COUNT:
             return tuple(map(round, values))
         return tuple(map(_count, JOINT_NAMES, values))
 
     def from_raw(self, counts: Sequence[float]) -> Pose:
         """The pose read from six servo counts in joint order; any counts, also beyond the range."""
-        middles, zeros, closed, span = self._lines
-        pan, lift, elbow, wrist, roll = [
-            (count - middle) * DEGREES_PER_STEP + zero
-            for count, middle, zero in zip(counts[:5], middles, zeros, strict=True)
-        ]
-        return Pose(pan, lift, elbow, wrist, roll, (counts[5] - closed) * 100.0 / span)
+        (m1, m2, m3, m4, m5), (z1, z2, z3, z4, z5), closed, span = self._lines
+        pan, lift, elbow, wrist, roll, jaw = counts
+        return Pose(  # written out, as below: a hundred times a second
+            (pan - m1) * DEGREES_PER_STEP + z1,
+            (lift - m2) * DEGREES_PER_STEP + z2,
+            (elbow - m3) * DEGREES_PER_STEP + z3,
+            (wrist - m4) * DEGREES_PER_STEP + z4,
+            (roll - m5) * DEGREES_PER_STEP + z5,
+            (jaw - closed) * 100.0 / span,
+        )
 
     @cached_property
     def _lines(self) -> tuple[tuple[float, ...], tuple[float, ...], int, int]:

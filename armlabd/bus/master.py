@@ -160,10 +160,15 @@ class Master:
         }
         return BlockRead(servos, found.no_answer)
 
-    def begin_fixed(self, form: FixedRead) -> None:
-        """Ask for a read that is made every cycle, if all is regular; `fixed_read` takes it in."""
+    def begin_fixed(self, form: FixedRead, order: bytes = b"") -> None:
+        """Ask for a read that is made every cycle, if all is regular; `fixed_read` takes it in.
+
+        `order`, a frame that nobody answers, is sent before it in any case.
+        """
         if self._wire.calm(form.ids):
-            self._wire.begin(form, self.timing.slack_s)
+            self._wire.begin(form, self.timing.slack_s, order)
+        elif order:
+            self._wire.order(order)
 
     def fixed_read(self, form: FixedRead) -> tuple[bytes, float] | Readings:
         """One short attempt at a read that is made every cycle; begun before, or made now.

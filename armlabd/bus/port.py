@@ -81,23 +81,28 @@ class SerialPort:
 
     def read(self, deadline_s: float) -> bytes:
         """What is there; waits until `deadline_s`. Raises PortLost."""
+        if data := self._there():  # mostly it is there already: nobody need be asked first
+            return data
         wait_s = deadline_s - self._clock.monotonic()
         if not self._wait(max(0.0, wait_s)):
             return b""
+        if not (data := self._there()):
+            raise self._lost("end of file")
+        return data
+
+    def _there(self) -> bytes:
+        """What has arrived; nothing also at the end of file, which only `_wait` can tell."""
+        if not self._open:
+            raise self._lost("it is closed")
         try:
-            data = os.read(self._fd, READ_BYTES)
+            return os.read(self._fd, READ_BYTES)
         except BlockingIOError:
             return b""
         except OSError as error:
             raise self._lost(str(error)) from error
-        if not data:
-            raise self._lost("end of file")
-        return data
 
     def _wait(self, seconds: float) -> bool:
         """True when there is something to read. Raises PortLost on a hang-up."""
-        if not self._open:
-            raise self._lost("it is closed")
         events = self._poll.poll(seconds * 1000)
         if events and not events[0][1] & select.POLLIN:
             raise self._lost("hang-up")

@@ -55,8 +55,9 @@ class Wire:
         self._misses: dict[int, Cause] = {}  # the same without rests
         self._loud = True  # nobody knows what the line carries when we come
         self._line_free_s = 0.0
-        # A fixed read that was begun: asked when, there when at the earliest, given up when.
-        self._open: tuple[FixedRead, float, float, float] | None = None
+        # A fixed read that was begun: what was sent and when, there when at the earliest, given up
+        # when.
+        self._open: tuple[FixedRead, bytes, float, float, float] | None = None
         self._kept: dict[FixedRead, tuple[float, bytes | dict[int, Frame]]] = {}  # what came of it
 
     def calm(self, ids: tuple[int, ...]) -> bool:
@@ -83,17 +84,20 @@ class Wire:
         deadline_s = self._deadline_s(answer_bytes, len(expected), slack_s)
         return sent_s, self._book(expected, *self.collect(expected, deadline_s, request))
 
-    def begin(self, form: FixedRead, slack_s: float) -> None:
+    def begin(self, form: FixedRead, slack_s: float, order: bytes = b"") -> None:
         """Ask for a read that is made every cycle, and go on; `finish` tells what came.
 
-        Whoever uses the line in between first takes in what is under way.
+        `order` goes before it, in one write. Whoever uses the line in between first takes in what
+        is under way.
         """
         self.empty_input()
-        self._kept.pop(form, None)
-        sent_s = self.send(form.request)
+        if self._kept:
+            self._kept.pop(form, None)
+        request = order + form.request
+        sent_s = self.send(request)
         earliest_s = self._line_free_s + form.size * self._byte_s
         late_s = len(form.ids) * self.timing.return_delay_s + slack_s
-        self._open = (form, sent_s, earliest_s, earliest_s + late_s)
+        self._open = (form, request, sent_s, earliest_s, earliest_s + late_s)
 
     def finish(self, form: FixedRead) -> tuple[float, bytes | dict[int, Frame]] | None:
         """When this read was asked for and what came; None when it was not begun.
@@ -101,14 +105,15 @@ class Wire:
         A regular answer comes back as it is, in bytes. Any other is sorted out, frame by frame, as
         `transact` would have done it. Sleeps while the answer cannot be there yet.
         """
-        self._take_in()
+        if self._open is not None:
+            self._take_in()
         return self._kept.pop(form, None)
 
     def send_now(self, request: bytes) -> None:
         """Send what cannot wait: a begun read gets until a healthy answer would be there."""
         if self._open is not None:
-            form, sent_s, earliest_s, deadline_s = self._open
-            self._open = (form, sent_s, earliest_s, min(deadline_s, earliest_s + HURRY_S))
+            form, sent, sent_s, earliest_s, deadline_s = self._open
+            self._open = (form, sent, sent_s, earliest_s, min(deadline_s, earliest_s + HURRY_S))
             with contextlib.suppress(PortLost):  # the write itself then says so
                 self._take_in()
         self.send(request)
@@ -117,7 +122,7 @@ class Wire:
         """Collect the answers of a begun read, if there is one."""
         if self._open is None:
             return
-        (form, sent_s, earliest_s, deadline_s), self._open = self._open, None
+        (form, request, sent_s, earliest_s, deadline_s), self._open = self._open, None
         wait_s = earliest_s - self._clock.monotonic()
         if wait_s > 0.0:
             self._clock.sleep(wait_s)
@@ -127,12 +132,13 @@ class Wire:
             more = self._transport.read(deadline_s)
             data, ended = data + more, ended or not more
         if form.is_regular(data):
-            self.mirror.clean(form.request)
+            if self.mirror.echoes is None:
+                self.mirror.clean(request)
             self.counters.count_regular(form, data)
             self._kept[form] = sent_s, data
             return
         self.counters.ask(form.ids)
-        found = self.collect(form.expected, deadline_s, form.request, data, ended or not data)
+        found = self.collect(form.expected, deadline_s, request, data, ended or not data)
         self._kept[form] = sent_s, self._book(form.expected, *found)
 
     def _deadline_s(self, answer_bytes: int, servos: int, slack_s: float) -> float:

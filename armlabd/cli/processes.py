@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """The daemon, until SIGTERM or Ctrl-C."""
-    from armlabd.doors.http.server import DoorError
-    from armlabd.gate.roles import KeyFileError
-
     try:
         config = load_config(options.config)
         _start_logging(config)
@@ -38,10 +35,18 @@ def run(options: argparse.Namespace) -> int:
         for fault in error.faults:
             complain(f"{error.path or 'settings'}: {fault}")
         return USAGE
-    except (StartError, StateError, DoorError, CoreError, SimError, KeyFileError) as error:
+    except _refusals() as error:
         complain(str(error))
         return REFUSED
     return OK
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What may end a start with a sentence; read only then, because the doors take a while."""
+    from armlabd.doors.http.server import DoorError
+    from armlabd.gate.roles import KeyFileError
+
+    return StartError, StateError, DoorError, CoreError, SimError, KeyFileError
 
 
 def _start_logging(config: Config) -> None:

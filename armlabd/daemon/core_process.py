@@ -12,6 +12,7 @@ import itertools
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from pathlib import Path
 from armlabd.durable import write_atomic
 from armlabd.motion.client import CoreClient
 from armlabd.motion.settings import CoreSettings
+from armlabd.motion.thin import core_command
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +48,7 @@ class CoreProcess:
         client: CoreClient,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        self._settings, self._client, self._on_change = settings, client, on_change
+        self._settings, self.client, self.on_change = settings, client, on_change
         self._process: subprocess.Popen[bytes] | None = None
         self._pid: int | None = None
         self._lost = asyncio.Event()
@@ -64,7 +66,7 @@ class CoreProcess:
     @property
     def cared_for(self) -> bool:
         """True while the core speaks, or its replacement goes on; for the watchdog."""
-        if self._client.connected and self._client.state_age_s < FRESH_S:
+        if self.client.connected and self.client.state_age_s < FRESH_S:
             return True
         return asyncio.get_running_loop().time() - self._tried_s < CARED_S
 
@@ -75,16 +77,21 @@ class CoreProcess:
         """
         path = Path(self._settings.state_dir) / "core.json"
         _told(path, self._settings.to_json().encode())
+        command, environment = core_command(str(path))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "armlabd.motion.core", str(path)],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
+            command, stdin=subprocess.DEVNULL, start_new_session=True, env=environment
         )
         self._pid = self._process.pid
 
+    def start_early(self) -> None:
+        """Start a core ahead of `start`, unless one listens here. Raises CoreError."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            if probe.connect_ex(self.client.path) != 0:
+                self.spawn()
+
     async def start(self) -> None:
         """Adopt the core that is running here, or start one. Raises CoreError."""
-        if not await self._adopt():
+        if self._process is not None or not await self._adopt():
             if self._process is None:
                 self.spawn()
             await self._connect()
@@ -98,21 +105,23 @@ class CoreProcess:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
-        await self._client.goodbye()
+        if self._process is not None and not self.client.connected:
+            self._process.terminate()  # the same goodbye for one that was never spoken to
+        await self.client.goodbye()
         left = await self._wait_gone(LEAVE_TIMEOUT_S, listening=True)
-        await self._client.close()
+        await self.client.close()
         if not left:
             await self._release()
 
     async def _adopt(self) -> bool:
         """Take over a running core with the same settings; ask one with others to leave."""
         with contextlib.suppress(OSError):
-            await self._client.connect()
-        if not self._client.connected:
+            await self.client.connect()
+        if not self.client.connected:
             return False
-        self._pid = self._client.core_pid
+        self._pid = self.client.core_pid
         await self._wait_push()
-        state = self._client.snapshot
+        state = self.client.snapshot
         if state is None:
             await self._end_frozen()
             return False
@@ -120,14 +129,14 @@ class CoreProcess:
             log.info("adopted the running motion core %s", self._pid)
             return True
         log.warning("the running motion core has other settings: it is asked to leave")
-        await self._client.close(goodbye=True)
+        await self.client.close(goodbye=True)
         await self._wait_gone(LEAVE_TIMEOUT_S)
         return False
 
     async def _end_frozen(self) -> None:
         """A core that listens and says nothing: ended, and the arm released, before another."""
         log.error("the running motion core %s says nothing: it is ended", self._pid)
-        await self._client.close()
+        await self.client.close()
         self._kill()
         await self._release()
         self._lost.clear()  # the loss of that one is dealt with
@@ -138,7 +147,7 @@ class CoreProcess:
             if self._process is not None and self._process.poll() is not None:
                 raise CoreError("The motion core ended at its start; its message stands above.")
             try:
-                await self._client.connect()
+                await self.client.connect()
             except OSError:
                 await asyncio.sleep(0.01)
                 continue
@@ -152,15 +161,15 @@ class CoreProcess:
 
     async def _wait_push(self) -> None:
         deadline = asyncio.get_running_loop().time() + PUSH_TIMEOUT_S
-        while self._client.snapshot is None and asyncio.get_running_loop().time() < deadline:
-            if not self._client.connected:
+        while self.client.snapshot is None and asyncio.get_running_loop().time() < deadline:
+            if not self.client.connected:
                 return
             await asyncio.sleep(0.005)
 
     def _on_lost(self, cause: str) -> None:
         log.error("the motion core is lost (%s): it is ended and the arm released", cause)
         self._lost.set()
-        self._on_change()
+        self.on_change()
 
     async def _watch(self) -> None:
         while True:
@@ -168,12 +177,12 @@ class CoreProcess:
             self._lost.clear()
             self.losses += 1
             await self._replace()
-            self._on_change()
+            self.on_change()
 
     async def _replace(self) -> None:
         """Kill, release, start anew; tried again with growing delays."""
         self._tried_s = asyncio.get_running_loop().time()
-        await self._client.close()
+        await self.client.close()
         self._kill()
         await self._release()
         for attempt in itertools.count():
@@ -214,7 +223,7 @@ class CoreProcess:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         while self._is_there():
-            if listening and not self._client.connected:
+            if listening and not self.client.connected:
                 listening, deadline = False, loop.time() + SILENT_TIMEOUT_S
             if loop.time() > deadline:
                 log.error("the motion core did not leave in time: it is ended")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 import logging
 from pathlib import Path
 
@@ -16,18 +15,15 @@ from armlabd.config import Config
 from armlabd.daemon.core_process import CoreProcess
 from armlabd.daemon.planners import ModelHouse
 from armlabd.daemon.settings import limits_of
-from armlabd.daemon.state import StateError
 from armlabd.daemon.status import StatusBoard
 from armlabd.doors.http.house import House
-from armlabd.durable import write_atomic
 from armlabd.execute.context import check_context
 from armlabd.execute.eye import Eye
 from armlabd.execute.runs import RunManager
 from armlabd.gate.ledger import Ledger
 from armlabd.gate.rate import RateLimiter, WrongKeys
-from armlabd.gate.roles import KeyRing, NewKey, Role
+from armlabd.gate.roles import KeyRing
 from armlabd.gate.session import RobotSession
-from armlabd.motion.client import CoreClient
 from armlabd.motion.settings import CoreSettings
 from armlabd.perceive.camera import make_camera
 from armlabd.perceive.model_eye import ModelEye
@@ -37,34 +33,6 @@ from armlabd.record.audit import Audit
 from armlabd.record.store import RunStore
 
 log = logging.getLogger(__name__)
-OPERATOR_KEY_FILE = "operator.key"
-
-
-def first_keys(keys: KeyRing, state: Path) -> tuple[NewKey, ...]:
-    """Keys made at a first start; the operator's also in a file only this user can read.
-
-    Raises StateError.
-    """
-    try:
-        made = keys.first_keys(datetime.datetime.now(datetime.UTC).date().isoformat())
-    except OSError as error:
-        raise StateError(
-            f"The first keys cannot be kept in {state}: {error.strerror or error}. Free the disk "
-            "or mend the folder, then start again."
-        ) from error
-    for key in made:
-        if key.role is Role.OPERATOR:
-            _keep(state / OPERATOR_KEY_FILE, key.text)
-    return made
-
-
-def _keep(path: Path, text: str) -> None:
-    """The operator's key for the command line; it is shown as well, so a loss ends no start."""
-    try:
-        write_atomic(path, text.encode() + b"\n", 0o600)
-    except OSError as error:
-        why = error.strerror or error
-        log.warning("%s cannot be written (%s): keep the key that is shown", path, why)
 
 
 def _alignment_of(settings: CoreSettings) -> Alignment | None:
@@ -81,6 +49,7 @@ class Rooms:
         state: Path,
         settings: CoreSettings,
         keys: KeyRing,
+        core: CoreProcess,
         sim_control: Path | None,
     ) -> None:
         clock = SystemClock()
@@ -90,8 +59,8 @@ class Rooms:
         self._simulated = settings.simulated
         self._alignment = _alignment_of(settings)
         self._watching: asyncio.Task[None] | None = None
-        self.client = CoreClient(state / "core.sock", clock, heartbeat_s=config.motion.heartbeat_s)
-        self.core = CoreProcess(settings, self.client, self._core_changed)
+        self.core, self.client = core, core.client
+        core.on_change = self._core_changed
         camera = make_camera(config.camera, sim_control, clock)
         self.models = ModelHouse(config)
         table = SceneSettings.from_config(config)

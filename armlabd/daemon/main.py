@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from armlabd.arm.calibration import parse
+from armlabd.clock import SystemClock
 from armlabd.config import Config
+from armlabd.daemon.core_process import CoreProcess
+from armlabd.daemon.first_keys import first_keys
 from armlabd.daemon.service import Watchdog, notify, watchdog_s
 from armlabd.daemon.settings import (
     StartError,
@@ -24,6 +27,7 @@ from armlabd.daemon.settings import (
 from armlabd.daemon.sim_process import SimProcess, arguments_of
 from armlabd.daemon.state import FolderLock, forget_note, prepare, state_folder, write_note
 from armlabd.gate.roles import KeyRing, NewKey
+from armlabd.motion.client import CoreClient
 from armlabd.motion.settings import CoreSettings
 
 log = logging.getLogger(__name__)
@@ -94,21 +98,29 @@ async def _serve_in(
     on_ready: Callable[[Ready], None],
     began_s: float,
 ) -> None:
-    # The rooms bring in OpenCV and aiohttp; the virtual arm starts meanwhile.
-    from armlabd.daemon.house import Rooms, first_keys
-    from armlabd.doors.http.server import HttpServer
-
     calibration = _calibration(config, state, sim)
     config = fitted(config, None if calibration is None else parse(calibration))
     settings = _core_settings(config, state, sim, calibration)
     keys = KeyRing(state / "keys.json")
     new_keys = first_keys(keys, state)
-    if sim is not None:
-        await sim.wait_ready()
-    rooms = Rooms(config, state, settings, keys, sim.control if sim else None)
+    heartbeat_s = config.motion.heartbeat_s
+    client = CoreClient(state / "core.sock", SystemClock(), heartbeat_s=heartbeat_s)
+    core = CoreProcess(settings, client)
+    core.start_early()
+    try:
+        # The rooms bring in OpenCV and aiohttp; core and virtual arm start meanwhile.
+        from armlabd.daemon.house import Rooms
+        from armlabd.doors.http.server import HttpServer
+
+        if sim is not None:
+            await sim.wait_ready()
+        rooms = Rooms(config, state, settings, keys, core, sim.control if sim else None)
+        server = HttpServer(rooms.house)
+    except BaseException:
+        await core.close()
+        raise
     ended = asyncio.Event()
     _on_signals(ended.set)
-    server = HttpServer(rooms.house)
     watching: asyncio.Task[None] | None = None
     try:
         await rooms.start()

@@ -7,8 +7,8 @@ the arm to another port name, and keeps another arm's board from being taken in 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
-from pathlib import Path
 
 from armlabd.bus.errors import PortError
 from armlabd.bus.port import SerialPort, Transport
@@ -25,7 +25,8 @@ Open = Callable[[str, int, Clock], Transport]
 def load_seen(state_dir: str) -> Seen | None:
     """The remembered board; None when there is none or the file cannot be understood."""
     try:
-        raw = json.loads((Path(state_dir) / FILE).read_text(encoding="utf-8"))
+        with open(os.path.join(state_dir, FILE), encoding="utf-8") as file:
+            raw = json.load(file)
         seen = Seen(raw["wanted"], raw["identity"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -49,7 +50,7 @@ class Adapter:
     ) -> None:
         self.seen = load_seen(state_dir)
         self.path = ""
-        self._file = Path(state_dir) / FILE
+        self._file = os.path.join(state_dir, FILE)
         self._wanted, self._baud, self._clock, self._disk = wanted, baud, clock, disk
         self._dev, self._sys, self._open_path = dev, sys, open_path
 

@@ -265,7 +265,7 @@ class Conductor:
         except CalibrationError as error:
             self._refused(cancelled(Code.JOINT_LIMIT, error.sentence))
             return
-        servos.write_goals(counts)
+        servos.write_goals(counts, later=self._link.reading)
         self.goal, self.goal_counts = pose, counts
         self.goals_sent += 1
 

@@ -45,9 +45,9 @@ from armlabd.motion.stop import Hold, StopLane
 from armlabd.motion.watch import Watch
 from armlabd.verdict import Code
 
-TORQUE_LOOK_TICKS = 10  # register 40 is read this often in motion
-REST_LOOK_TICKS = 30  # and at rest
-REST_PUSH = 2.0  # at rest a push comes this many times less often
+WIDE_LOOK_TICKS = 10  # what the servos were told is looked at this often in motion
+REST_WIDE_TICKS = 30  # and at rest
+ENFORCE_TICKS = 10  # torque while stopped where servos are missing; else every cycle
 NOTES = 50
 Lost = tuple[Trouble, tuple[int, ...]]  # and who still answers
 UNLEASED = "The daemon fell silent; the arm came to rest and holds."
@@ -159,11 +159,21 @@ class Core:
             self._bus_cycle(started_s)
         except PortLost as lost:
             self._port_lost(lost.sentence)
-        self._watch_lease(self.clock.monotonic())
-        self._after_motion()
-        self._finish_clear()
-        self.leaving.step(self.clock.monotonic())
-        self._books(self.clock.monotonic())
+        # Most cycles have nothing to do here, and each call costs 2 us: asked before called.
+        now_s = self.clock.monotonic()
+        if not self.lease.alive(now_s):
+            self._unleased(now_s)
+        if self._pending:
+            self._after_motion()
+        if self._clearing is not None:
+            self._finish_clear()
+        if self.leaving.policy:
+            self.leaving.step(now_s)
+        if self.latch.cause is not None:
+            self.latch.save(now_s)
+        if now_s >= self._push_s and self.publish is not None:
+            self._push_s = max(self._push_s + self.settings.push_s, now_s)
+            self.publish(self)
         self.cycles.end(started_s, self.clock.monotonic())
 
     def _bus_cycle(self, now_s: float) -> None:
@@ -174,18 +184,21 @@ class Core:
         servos = self.link.servos
         if servos is None:
             return
-        if self.latch.stopped:
-            if self.link.reading or self.cycles.ticks % TORQUE_LOOK_TICKS == 0:
-                self._seen(self.lane.enforce(servos))
-                self.between()
-        elif (goal := self.conductor.next_goal()) is not None:
-            self.conductor.send(goal)
+        if self.latch.stopped and (self.link.reading or self.cycles.ticks % ENFORCE_TICKS == 0):
+            self._seen(self.lane.enforce(servos))
+            self.between()
         if self.link.reading and self.link.servos is servos:
             self._read(servos)
         elif self.link.found and not self.link.working:
             self.watch.read_others(servos)
-        if self.link.reading and self.link.servos is servos:
-            servos.begin_look()  # the answers come while this process sleeps
+        if self.link.servos is not servos:
+            return
+        if not self.latch.stopped and (goal := self.conductor.next_goal()) is not None:
+            self.conductor.send(goal)
+        if self.link.reading:
+            often = REST_WIDE_TICKS if self.conductor.job is None else WIDE_LOOK_TICKS
+            # The answers come while this process sleeps.
+            servos.begin_look(wide=self.cycles.ticks % often == 0)
 
     def _read(self, servos: Servos) -> None:
         found = servos.look()
@@ -202,13 +215,9 @@ class Core:
             self._silent()
         if self._may_go_on(servos):
             self.conductor.keep_grip_limit()
-        often = REST_LOOK_TICKS if self.conductor.job is None else TORQUE_LOOK_TICKS
-        if self.cycles.ticks % often == 0 and not self.measured.misses:
-            self.between()
-            if self._may_go_on(servos):
-                self._seen(servos.held())
-        elif self.link.servos is servos and not self.measured.misses:
-            self.watch.inspect(servos)
+            self._seen(servos.kept)
+        if self.link.servos is servos and not self.measured.misses:
+            self.watch.told(servos)
 
     def _may_go_on(self, servos: Servos) -> bool:
         """False once a stop or a lost port came in between."""
@@ -337,9 +346,13 @@ class Core:
 
     # --- lease, orphan, books
 
-    def _watch_lease(self, now_s: float) -> None:
+    def _unleased(self, now_s: float) -> None:
+        """No daemon renews: an arm in motion comes to rest, and after a while the core leaves."""
         job = self.conductor.job
-        if self.lease.alive(now_s) or self.leaving.policy or (job is not None and job.own):
+        if self.lease.orphaned(now_s) and not self.leaving.policy:
+            self.note(f"no daemon for {self.settings.orphan_s:g} s: parks and leaves")
+            self.leaving.begin("park", now_s)
+        if self.leaving.policy or (job is not None and job.own):
             return
         if job is None:  # between two steps of a run: what comes next, nobody will say
             if self.marks.in_motion and self.conductor.goal is not None and not self.latch.stopped:
@@ -351,7 +364,7 @@ class Core:
 
     def _after_motion(self) -> None:
         """What a lapse or a silent bus in motion leads to, once the arm is at rest."""
-        if not self._pending or self.conductor.job is not None:
+        if self.conductor.job is not None:
             return
         if self._pending == "bus_lost":
             self._bus_lost(*self._lost)
@@ -362,16 +375,6 @@ class Core:
             self.lane.hold_on()
             self.latch.save(self.clock.monotonic())
             self.note("lease lost in motion: at rest, holding, stopped")
-
-    def _books(self, now_s: float) -> None:
-        self.latch.save(now_s)
-        if self.lease.orphaned(now_s) and not self.leaving.policy:
-            self.note(f"no daemon for {self.settings.orphan_s:g} s: parks and leaves")
-            self.leaving.begin("park", now_s)
-        if self.publish is not None and now_s >= self._push_s:
-            often_s = self.settings.push_s * (REST_PUSH if self.conductor.job is None else 1.0)
-            self._push_s = max(self._push_s + often_s, now_s)
-            self.publish(self)
 
     # --- requests
 

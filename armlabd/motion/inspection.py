@@ -13,6 +13,7 @@ from armlabd.arm.joints import SERVO_IDS
 from armlabd.bus.registers import REGISTERS, Register, decode_value
 from armlabd.motion.chain import servo_name
 from armlabd.motion.health import Facts, Trouble, settings_trouble
+from armlabd.motion.servos import Kept
 
 ADDRESS = 9
 COUNT = 47
@@ -73,7 +74,7 @@ def changed(
     return settings_trouble(id, now, calibration)
 
 
-def started_anew(seen: Inspection) -> bool:
+def started_anew(seen: Inspection | Kept) -> bool:
     """True when a servo that was given a pace holds none, as after power-up."""
     return seen.goal_velocity == 0 and seen.acceleration == 0
 

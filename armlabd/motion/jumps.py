@@ -7,6 +7,7 @@ where the joint cannot be, its encoder has slipped or lies, which is a fault.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import sub
 
 from armlabd.motion.thresholds import FASTEST_JOINT, JUMP_SLACK, JUMPS_IN_A_ROW
 
@@ -44,6 +45,9 @@ class Jumps:
 
         A limp arm that shows the same place twice has been put there by a hand.
         """
+        if not self.in_a_row and counts and self._last and _near(counts, self._last):
+            self._last, self._at_s = counts, at_s  # as nearly always
+            return True
         if counts != self._last and self._last and at_s - self._at_s <= FORGET_S:
             far, place = _farthest(counts, self._last)
             if abs(far) > self._reach(at_s):
@@ -66,6 +70,12 @@ class Jumps:
         if self.in_a_row:
             return self._allowed + MOVING_STEPS_PER_S * (at_s - self._first_s)
         return JUMP_SLACK.value + FASTEST_JOINT.value * (at_s - self._at_s)
+
+
+def _near(counts: Sequence[int], last: Sequence[int]) -> bool:
+    """True when no joint has gone farther than is allowed however short the time was."""
+    far: int = max(map(abs, map(sub, counts, last)))
+    return far <= JUMP_SLACK.value
 
 
 def _farthest(counts: Sequence[int], last: Sequence[int]) -> tuple[int, int]:

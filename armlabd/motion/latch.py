@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from armlabd.durable import remove, write_atomic
+from armlabd.durable import Pathlike, remove, write_atomic
 from armlabd.motion.disk import Disk, Ticket
 
 FILE = "stop.json"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 LONGEST_FILE = 10_000  # bytes; ours has about 300
 RETRY_S = 1.0  # a stop that could not be written is tried again this often
 
@@ -55,8 +56,8 @@ class Cause:
 class Latch:
     """The latch of one state folder. `disk` does the writing; a write that fails is repeated."""
 
-    def __init__(self, folder: Path | str, disk: Disk, boot: str = "") -> None:
-        self.path = Path(folder) / FILE
+    def __init__(self, folder: Pathlike, disk: Disk, boot: str = "") -> None:
+        self.path = os.path.join(folder, FILE)
         self._disk = disk
         self._boot = boot
         self._saving: Ticket | None = None
@@ -110,10 +111,10 @@ class Latch:
         self._unsaved = True
 
 
-def read_cause(path: Path) -> Cause | None:
+def read_cause(path: Pathlike) -> Cause | None:
     """What `stop.json` says: None only for a well-formed record of a cleared stop."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             raw = json.loads(file.read(LONGEST_FILE))
     except FileNotFoundError:
         return Cause("new")
@@ -131,7 +132,7 @@ def _cause(raw: Mapping[str, Any]) -> Cause:
     return Cause(*(text if isinstance(text, str) else "" for text in texts))
 
 
-def write_cause(path: Path, cause: Cause) -> None:
+def write_cause(path: Pathlike, cause: Cause) -> None:
     """Write the record of a stop durably. Raises OSError.
 
     A full disk takes no new record, but gives up an old one: without any, the arm counts as
@@ -157,6 +158,7 @@ def wall_time() -> str:
 def boot_id() -> str:
     """The kernel's name for this boot; empty where there is none."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        with open(BOOT_ID, encoding="utf-8") as file:
+            return file.read().strip()
     except OSError:
         return ""

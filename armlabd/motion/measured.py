@@ -22,14 +22,15 @@ class Measured:
         self.gaps: dict[int, int] = {}  # in those cycles, by servo: no answer
         self.partial: dict[int, Feedback] = {}  # who answered in the last incomplete reading
         self.jumps = Jumps()
-        self._feedback: dict[int, Feedback] | Sight = {}
+        self.sight: Sight | None = None  # the last reading, if it was regular
+        self._feedback: dict[int, Feedback] | None = {}
         self._calibration: Calibration | None = None  # which `pose` was made with
 
     @property
     def feedback(self) -> dict[int, Feedback]:
         """Everything the servos said, by id; taken apart when somebody wants it."""
-        if isinstance(self._feedback, Sight):
-            self._feedback = self._feedback.feedback()
+        if self._feedback is None:
+            self._feedback = {} if self.sight is None else self.sight.feedback()
         return self._feedback
 
     def take(
@@ -39,9 +40,9 @@ class Measured:
 
         False as well, and counted by `jumps`, when a joint cannot be where it says.
         """
-        feedback: dict[int, Feedback] | Sight
+        sight, feedback = None, None
         if isinstance(found, Sight):
-            feedback, at_s, counts = found, found.at_s, found.counts
+            sight, (counts, at_s, _) = found, found
         elif len(found) < len(SERVO_IDS):
             self._miss(found)
             return False
@@ -53,7 +54,7 @@ class Measured:
             self.misses, self.gaps = 0, {}
         if not self.jumps.believes(counts, at_s, limp):
             return False
-        self._feedback, self.at_s = feedback, at_s
+        self.sight, self._feedback, self.at_s = sight, feedback, at_s
         if counts != self.counts or calibration is not self._calibration:
             self.pose = None if calibration is None else calibration.from_raw(counts)
             self.counts, self._calibration = counts, calibration
@@ -68,7 +69,7 @@ class Measured:
 
     def forget(self) -> None:
         """The port was closed: nothing is known any more."""
-        self.pose, self.counts, self._feedback = None, (), {}
+        self.pose, self.counts, self.sight, self._feedback = None, (), None, {}
         self._calibration = None
         self.at_s, self.misses, self.gaps = -FOREVER_S, 0, {}
         self.jumps.forget()

@@ -16,6 +16,7 @@ from _socket import AF_UNIX, SOCK_STREAM, socket  # `socket` on top of it costs 
 from collections.abc import Callable
 from typing import Any
 
+from armlabd.arm.joints import Pose
 from armlabd.clock import Clock, SystemClock
 from armlabd.motion.adapter import Adapter
 from armlabd.motion.core import Core
@@ -23,16 +24,18 @@ from armlabd.motion.disk import ThreadDisk
 from armlabd.motion.latch import boot_id
 from armlabd.motion.messages import LineReader, encode, encode_change
 from armlabd.motion.settings import CoreSettings, SettingsError
-from armlabd.motion.state import quick_state, slow_state
+from armlabd.motion.state import PASSING, lasting, passing, quick_state, slow_state
 
 SOCKET = "core.sock"
 READ_BYTES = 65_536
 MOST_CONNECTIONS = 16
 MOST_PENDING = 1_000_000  # bytes a peer may leave unread
 SKIP_PUSH = 65_536  # with more than this unread a push is left out
-SLOW_PUSHES = 25  # a slow part with every 25th push: twice a second
+SLOW_PUSHES = 25  # a slow part with every 25th push: once a second
 COLLECT_TICKS = 6000  # once a minute
+VIRTUAL_PORT_S = 1.0
 LISTEN_LOOKS = 16  # one look in so many that does not wait is for new peers too
+TOLD = ("stop", "clear", "move", "park", "come_inside")  # their answers change the state
 _NONE: list[int] = []
 
 
@@ -88,7 +91,10 @@ class Server:
         self.path = os.path.join(core.settings.state_dir, SOCKET)
         self.peers: dict[int, Peer] = {}
         self._pushes = self._looks = 0
-        self._told: dict[str, Any] = {}  # the state that every peer has
+        self._told: dict[str, Any] = {}  # the state that every peer has, but what is passing
+        self._lasting: tuple[object, ...] | None = None  # of the last push
+        self._pose: Pose | None = None
+        self._goal: Pose | None = None
         self._unsent: list[int] = []  # peers that have left something unread
         self._listener = _listen(self.path)
         self._numbers = [self._listener.fileno()]  # for select: the listener, then the peers
@@ -99,11 +105,11 @@ class Server:
 
     def run(self) -> None:
         """The loop."""
-        core, clock = self.core, self.clock
+        core, now, cycles = self.core, self.clock.monotonic, self.core.cycles
         while not core.finished:
-            wait_s = 0.0 if core.has_work else core.cycles.due_s - clock.monotonic()
+            wait_s = 0.0 if core.has_work else cycles.due_s - now()
             self.poll(max(0.0, wait_s))
-            if clock.monotonic() >= core.cycles.due_s:
+            if now() >= cycles.due_s:
                 core.tick()
                 if core.cycles.ticks % COLLECT_TICKS == 0 and core.conductor.job is None:
                     gc.collect()  # automatic collection is off; by hand at rest it takes 0.3 ms
@@ -171,12 +177,7 @@ class Server:
         """What has changed to everybody; twice a second everything."""
         if not self.peers:
             return
-        state = quick_state(core)
-        if self._pushes % SLOW_PUSHES == 0:
-            line = encode({"details": slow_state(core)}) + encode({"state": state})
-        else:
-            line = encode_change(state, self._told)
-        self._told = state
+        line = self._line(core)
         self._pushes += 1
         for peer in self.peers.values():
             if len(peer.out) < SKIP_PUSH:
@@ -186,12 +187,30 @@ class Server:
             if peer.out or peer.closed:
                 self._unsent = [number for number, one in self.peers.items() if one.out]
 
+    def _line(self, core: Core) -> bytes:
+        """What to push: nearly always the place of the arm alone, which is cheap."""
+        now_s = self.clock.monotonic()
+        seen, pose, goal = lasting(core, now_s), core.measured.pose, core.conductor.goal
+        whole = self._pushes % SLOW_PUSHES == 0
+        known = bool(self._told) and not whole and seen is not None and seen == self._lasting
+        same = pose is self._pose and goal is self._goal
+        self._lasting, self._pose, self._goal = seen, pose, goal
+        if known and pose is not None:
+            return passing(core, now_s, pose, same)
+        state = quick_state(core)
+        if whole:
+            line = encode({"details": slow_state(core)}) + encode({"state": state})
+        else:
+            line = encode_change(state, self._told)
+        self._told = {name: value for name, value in state.items() if name not in PASSING}
+        return line
+
     def _reply_to(self, peer: Peer, message: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
-        """Where an answer goes. Whoever is told of a stop or a clear finds it in the state too."""
+        """Where an answer goes. Whoever is told of a stop or a motion finds it in the state too."""
         number, word = message.get("id"), message.get("do")
 
         def reply(answer: dict[str, Any]) -> None:
-            if word in ("stop", "clear"):
+            if word in TOLD:
                 self._publish(self.core)
             if number is not None:
                 peer.send(encode({"id": number, "answer": answer}))
@@ -262,6 +281,13 @@ def _libc(name: str, number: int) -> int | None:
     return result
 
 
+def _await_port(path: str, clock: Clock) -> None:
+    """A virtual arm may be starting beside this process."""
+    until_s = clock.monotonic() + VIRTUAL_PORT_S
+    while not os.path.exists(path) and clock.monotonic() < until_s:
+        clock.sleep(0.002)
+
+
 def say(text: str) -> None:
     """The diary goes to standard error, which systemd and the daemon collect."""
     with contextlib.suppress(OSError):
@@ -278,6 +304,8 @@ def main(argv: list[str] | None = None) -> None:
         say(f"cannot start: {error}")
         sys.exit(2)
     clock = SystemClock()
+    if settings.simulated:
+        _await_port(settings.port, clock)
     disk = ThreadDisk()
     try:
         adapter = Adapter(settings.state_dir, settings.port, settings.baud, clock, disk)

@@ -46,8 +46,14 @@ FULL_ACCELERATION = 254  # the program is smooth already
 
 BLOCK = FixedRead(SERVO_IDS, BLOCK_ADDRESS, BLOCK_BYTES)
 HELD = FixedRead(SERVO_IDS, TORQUE_ADDRESS, 4)
+KEPT_BYTES = BLOCK_ADDRESS - TORQUE_ADDRESS  # what the servos were told, right before the block
+WIDE = FixedRead(SERVO_IDS, TORQUE_ADDRESS, KEPT_BYTES + BLOCK_BYTES)
 _POSITIONS = struct.Struct("<" + "5xH14x" * len(SERVO_IDS))  # of the whole regular answer
 _ALL = struct.Struct("<" + "5xHHHBBxBBxxHx" * len(SERVO_IDS))  # the same in full
+_KEPT = struct.Struct("<BBxxxxHxx5xB")
+_VOLTAGE, _TEMPERATURE, _STATUS = 11, 12, 14  # places in a servo's part of the regular answer
+_WHOLE_TURN = BLOCK.frame_bytes
+_HEAD_BYTES = 5  # header, id, length, error bits
 _LOAD_SIGN = 0x400
 _GOALS = struct.Struct("<" + "BH" * len(SERVO_IDS))
 _GOALS_HEAD = sync_write(GOAL_ADDRESS, dict.fromkeys(SERVO_IDS, b"\0\0"))[: -_GOALS.size - 1]
@@ -62,12 +68,33 @@ class Held(NamedTuple):
     goal: int
 
 
+class Kept(NamedTuple):
+    """What one servo was told and holds: a look at it costs nothing beside the block."""
+
+    torque: bool
+    acceleration: int
+    goal_velocity: int
+    lock: int
+
+
 class Sight(NamedTuple):
     """A regular block of all six, asked for at `at_s`: positions now, the rest when wanted."""
 
     counts: tuple[int, ...]
     at_s: float
     data: bytes
+
+    def statuses(self) -> bytes:
+        """The error bits of register 65, one byte per servo."""
+        return self.data[_STATUS::_WHOLE_TURN]
+
+    def voltages(self) -> bytes:
+        """Supply voltages in 0.1 V, one byte per servo."""
+        return self.data[_VOLTAGE::_WHOLE_TURN]
+
+    def temperatures(self) -> bytes:
+        """Degrees Celsius, one byte per servo."""
+        return self.data[_TEMPERATURE::_WHOLE_TURN]
 
     def feedback(self) -> dict[int, Feedback]:
         """Everything the six have said, by id."""
@@ -104,13 +131,19 @@ class Servos:
         self.master = Master(
             transport, clock, timing=TIMING._replace(baud=baud), counters=self.counters
         )
+        self.kept: dict[int, Kept] = {}  # seen by the last look, if it was a wide one
+        self._form = BLOCK  # of the look under way
+        self._goals = b""  # wait for the next `begin_look`
+        self._ordered = False  # something but goals, since that look was asked for
 
     def torque_off(self) -> None:
         """The broadcast torque-off, without waiting for anything."""
+        self._ordered = True
         self.master.broadcast_write("torque_enable", 0)
 
     def torque_off_one(self, id: int) -> bool:
         """Torque off for one servo; True when it acknowledged."""
+        self._ordered = True
         try:
             self.master.write(id, "torque_enable", 0, retries=0)
         except NoAnswer:
@@ -133,39 +166,69 @@ class Servos:
         found = self.master.sync_read(SERVO_IDS, BLOCK_ADDRESS, BLOCK_BYTES, retries=retries)
         return _found(found)
 
-    def begin_look(self) -> None:
-        """Ask for the next `look`, which then need not wait for the wire."""
-        self.master.begin_fixed(BLOCK)
+    def begin_look(self, wide: bool = False) -> None:
+        """Ask for the next `look`, which then need not wait for the wire; goals go before it.
+
+        A `wide` one fills `kept` as well, unless something is ordered meanwhile: 1 ms more on the
+        wire.
+        """
+        self._form, self._ordered = WIDE if wide else BLOCK, False
+        goals, self._goals = self._goals, b""
+        self.master.begin_fixed(self._form, goals)
 
     def look(self) -> Sight | Found:
         """`feedback` of one cycle: a `Sight` when the answer was regular, as nearly always."""
-        whole = self.master.fixed_read(BLOCK)
+        form, self._form = self._form, BLOCK
+        whole = self.master.fixed_read(form)
+        wide = form is WIDE
         if not isinstance(whole, tuple):
+            self.kept = self._kept({id: seen.data for id, seen in whole.items()}) if wide else {}
             return _found(whole)
         data, at_s = whole
+        if wide:
+            self.kept = self._kept(WIDE.params(data))
+            data = _block_of(data)
+        elif self.kept:
+            self.kept = {}
         counts = _POSITIONS.unpack(data)
         if max(counts) >= _HIGHEST:
             counts = tuple(_signed_word(count) for count in counts)
         return Sight(counts, at_s, data)
 
-    def write_goals(self, counts: Sequence[int], ids: Sequence[int] = SERVO_IDS) -> None:
-        """Goals in joint order, one frame, nobody answers."""
+    def _kept(self, answers: Mapping[int, bytes]) -> dict[int, Kept]:
+        """What the servos hold by a wide look; nothing when it is older than an order."""
+        if self._ordered:
+            return {}
+        found = {id: _KEPT.unpack_from(data) for id, data in answers.items()}
+        return {id: Kept(torque != 0, *others) for id, (torque, *others) in found.items()}
+
+    def write_goals(
+        self, counts: Sequence[int], ids: Sequence[int] = SERVO_IDS, *, later: bool = False
+    ) -> None:
+        """Goals in joint order, one frame, nobody answers; `later`: with the next `begin_look`."""
         if ids is SERVO_IDS and len(counts) == len(SERVO_IDS) and _plain(counts):
-            self.master.order(_goals_frame(counts))
+            frame = _goals_frame(counts)
+            if later:
+                self._goals = frame
+            else:
+                self.master.order(frame)
         else:
             self.master.sync_write("goal_position", dict(zip(ids, counts, strict=True)))
 
     def write_pace(self, steps_per_s: int, acceleration: int) -> None:
         """How fast the servos may follow their goals."""
+        self._ordered = True
         self.master.sync_write("acceleration", dict.fromkeys(SERVO_IDS, acceleration))
         self.master.sync_write("goal_velocity", dict.fromkeys(SERVO_IDS, steps_per_s))
 
     def lock(self) -> None:
         """Settings cannot be changed for good any more; nobody answers."""
+        self._ordered = True
         self.master.sync_write("lock", dict.fromkeys(SERVO_IDS, 1))
 
     def torque_on(self) -> None:
         """Torque on for all six in one frame; whoever calls has pinned the goals."""
+        self._ordered = True
         self.master.sync_write("torque_enable", dict.fromkeys(SERVO_IDS, 1))
 
     def limit_gripper(self, percent: float) -> bool:
@@ -194,7 +257,20 @@ def _goals_frame(counts: Sequence[int]) -> bytes:
 
 
 def _found(readings: Mapping[int, Reading]) -> dict[int, tuple[Feedback, float]]:
-    return {id: (decode_block(seen.data), seen.at_s) for id, seen in readings.items()}
+    """Of a wide look the block is the end."""
+    return {
+        id: (decode_block(seen.data[-BLOCK_BYTES:]), seen.at_s) for id, seen in readings.items()
+    }
+
+
+def _block_of(data: bytes) -> bytes:
+    """The block out of a wide answer, in the places where the answer to a look has it."""
+    return b"".join(
+        [
+            data[k : k + _HEAD_BYTES] + data[k + _HEAD_BYTES + KEPT_BYTES : k + WIDE.frame_bytes]
+            for k in range(0, WIDE.size, WIDE.frame_bytes)
+        ]
+    )
 
 
 def _held(data: bytes) -> Held:

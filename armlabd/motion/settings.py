@@ -53,7 +53,7 @@ class CoreSettings:
     tolerance_deg: float = 1.0  # beside the sag that the weight of the arm explains
     settle_s: float = 1.0
     period_s: float = 0.01  # 100 Hz
-    push_s: float = 0.02  # state pushed to the daemon
+    push_s: float = 0.04  # state pushed to the daemon
     debug: bool = False
 
     def __post_init__(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import sub
+
 from armlabd.arm.joints import JOINT_NAMES, SERVO_IDS, Pose
 from armlabd.bus.registers import error_names
 from armlabd.motion.measured import Measured
@@ -26,9 +28,19 @@ class Stall:
         """A new motion begins."""
         self._since_s.clear()
 
+    def _follows(self, goal: Pose, measured: Measured, jaw_free: bool) -> bool:
+        """A few comparisons that prove what the long look would find: nothing."""
+        sight, pose = measured.sight, measured.pose
+        if sight is None or pose is None or self._since_s or any(sight.statuses()):
+            return False
+        behind: tuple[float, ...] = tuple(map(abs, map(sub, goal, pose)))
+        return max(behind if jaw_free else behind[:5]) <= PUSHING_DEG
+
     def look(self, goal: Pose, measured: Measured, now_s: float, jaw_free: bool) -> str | None:
         """The sentence once a joint has not followed for 0.3 s; one call per fresh reading."""
         assert measured.pose is not None
+        if self._follows(goal, measured, jaw_free):
+            return None
         for index, id in enumerate(SERVO_IDS):
             if index == 5 and not jaw_free:
                 continue

@@ -8,6 +8,7 @@ from armlabd.arm.joints import Pose
 from armlabd.motion.chain import servo_name
 from armlabd.motion.fence import violation
 from armlabd.motion.health import STATES
+from armlabd.motion.messages import to_json
 
 HALF = (
     "Some servos hold and some are limp: {names}. Support the arm; the next motion switches all of "
@@ -16,6 +17,44 @@ HALF = (
 
 if TYPE_CHECKING:
     from armlabd.motion.core import Core
+
+
+# What a push tells when nothing else has changed.
+PASSING = ("pose", "pose_age_s", "goal", "grip_percent")
+_PASSING = (
+    '{"state":{"pose":[%.3f,%.3f,%.3f,%.3f,%.3f,%.3f],"grip_percent":%.2f,"goal":%s,'
+    '"pose_age_s":%.4f}}\n'
+)
+_AGE = b'{"state":{"pose_age_s":%.4f}}\n'
+
+
+def lasting(core: Core, now_s: float) -> tuple[object, ...] | None:
+    """What everything else in the state comes from; None while stopped, when it is much more."""
+    if core.latch.cause is not None:
+        return None
+    link, job = core.link, core.conductor.job
+    return (
+        link.servos,
+        link.found,
+        link.working,
+        link.state,
+        link.detail,
+        core.watch.warnings,
+        core.conductor.torque,
+        job,
+        core.conductor.grip.holding,
+        core.button.state,
+        core.lease.alive(now_s),
+    )
+
+
+def passing(core: Core, now_s: float, pose: Pose, same: bool) -> bytes:
+    """The push of what changes while nothing else does; `same`: pose and goal are known."""
+    age_s = core.measured.age_s(now_s)
+    if same:
+        return _AGE % age_s
+    goal = to_json(core.conductor.goal)
+    return (_PASSING % (*pose, pose.grip, goal, age_s)).encode()
 
 
 def quick_state(core: Core) -> dict[str, Any]:

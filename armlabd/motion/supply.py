@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil, floor
 
 from armlabd.bus.registers import Feedback
-from armlabd.motion.health import Facts, Trouble, supply_trouble
+from armlabd.motion.health import Facts, Trouble, supply_range_v, supply_trouble
 from armlabd.motion.thresholds import SAG_SHARE
+
+EDGE = 1e-6  # tenths of a volt are not exact
 
 
 class Supply:
@@ -17,6 +20,20 @@ class Supply:
         self.lowest_v: float | None = None
         self.sag = ""
         self._motion: object = None
+        self._facts: Mapping[int, Facts] = {}
+        self._fits = (256, -1)  # for all servos of `_facts`, in 0.1 V
+
+    def steady(self, volts: bytes, facts: Mapping[int, Facts], motion: object) -> bool:
+        """True when `note` and `trouble` are sure to find nothing new in these voltages, 0.1 V."""
+        if facts is not self._facts:
+            self._facts = facts
+            lows, highs = zip(*map(supply_range_v, facts.values()), strict=True)
+            self._fits = ceil(max(lows) * 10 - EDGE), floor(min(highs) * 10 + EDGE)
+        if motion is not self._motion or self.lowest_v is None:
+            return False
+        lowest = min(volts)
+        low, high = self._fits
+        return low <= lowest and max(volts) <= high and lowest / 10 >= self.lowest_v
 
     def note(self, feedback: Mapping[int, Feedback], motion: object) -> str:
         """Take note of one reading; the sentence when this motion's sag is worth telling, once."""

@@ -27,14 +27,21 @@ def run() -> None:
 
 def _without_site() -> None:
     """Replace this process by one that finds our packages by path alone; the pid stays."""
+    command, environment = core_command(*sys.argv[1:])
+    if not sys.flags.no_site and "-S" in command:
+        os.execve(sys.executable, command, environment)
+
+
+def core_command(*arguments: str) -> tuple[list[str], dict[str, str]]:
+    """How to start a core, and its environment: without `site` if our packages are folders."""
+    module = ["-m", "armlabd.motion.core", *arguments]
     serial = util.find_spec("serial")
-    if sys.flags.no_site or serial is None or serial.origin is None:
-        return
+    if serial is None or serial.origin is None:
+        return [sys.executable, *module], dict(os.environ)
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     packages = os.path.dirname(os.path.dirname(serial.origin))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((here, packages))}
-    command = [sys.executable, "-S", "-m", "armlabd.motion.core", *sys.argv[1:]]
-    os.execve(sys.executable, command, environment)
+    return [sys.executable, "-S", *module], environment
 
 
 class _Later(ModuleType):

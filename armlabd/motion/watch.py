@@ -7,7 +7,7 @@ position jumped) stops the arm: a person clears it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from armlabd.arm.joints import JOINT_NAMES, SERVO_IDS
@@ -28,7 +28,13 @@ from armlabd.motion.health import (
 from armlabd.motion.inspection import brown_out_sentence, started_anew
 from armlabd.motion.job import cancelled
 from armlabd.motion.measured import Measured
-from armlabd.motion.servos import FASTEST_STEPS_PER_S, FULL_ACCELERATION, Servos, servo_facts
+from armlabd.motion.servos import (
+    FASTEST_STEPS_PER_S,
+    FULL_ACCELERATION,
+    Kept,
+    Servos,
+    servo_facts,
+)
 from armlabd.motion.supply import Supply
 from armlabd.motion.thresholds import BACK_OFF, LOOKS, TOO_HOT
 from armlabd.verdict import Code
@@ -37,9 +43,11 @@ if TYPE_CHECKING:
     from armlabd.motion.core import Core
 
 LOOK_TICKS = 10  # at rest; in motion every cycle
-INSPECT_TICK = 5  # of ten: one servo's registers, so that every servo has its turn in 0.6 s
-REST_TICKS = 50  # at rest less often: in 3 s
+# One servo's settings, so that every servo has its turn in 3 s. They change only in a servo that is
+# unlocked or swapped for another, and both are seen at the next wide look.
+INSPECT_TICKS, INSPECT_TICK = 50, 5
 VOLTAGE_BIT = 0x01
+PACE = FULL_ACCELERATION, FASTEST_STEPS_PER_S
 FOREIGN_S = 60.0
 OF_ONE_SERVO = FAULTS | UNCALIBRATED | {"duplicate_id", "wrong_model"}
 AFTER_OVERLOAD = (
@@ -78,8 +86,11 @@ class Watch:
     def cycle(self) -> None:
         """After each full reading."""
         core = self._core
-        moving = core.conductor.job is not None
-        if not core.link.ready or (not moving and core.cycles.ticks % LOOK_TICKS):
+        often = core.cycles.ticks % LOOK_TICKS == 0
+        job = core.conductor.job
+        if not often and (job is None or self._nothing_new(job)):
+            return
+        if not core.link.ready:
             return
         sag = self.supply.note(core.measured.feedback, core.conductor.job)
         if sag:
@@ -89,8 +100,20 @@ class Watch:
             self._suspect = core.link.remark = ""
         elif self._lasts(trouble):
             self._end_motion(trouble)
-        if core.cycles.ticks % LOOK_TICKS == 0:
+        if often:
             self._warn()
+
+    def _nothing_new(self, motion: object) -> bool:
+        """A few comparisons that prove what the look of this cycle would find: nothing."""
+        core = self._core
+        sight = core.measured.sight
+        return (
+            sight is not None
+            and not self._suspect
+            and not any(sight.statuses())
+            and max(sight.temperatures()) < TOO_HOT.value
+            and self.supply.steady(sight.voltages(), core.link.facts, motion)
+        )
 
     def _lasts(self, trouble: Trouble) -> bool:
         """Latches of the servo count at once, measured figures when they stay."""
@@ -109,26 +132,42 @@ class Watch:
 
     # --- one servo's registers in turn
 
-    def inspect(self, servos: Servos) -> None:
-        """Look at the registers of the next servo. Raises PortLost."""
+    def told(self, servos: Servos) -> None:
+        """After a wide look: what the servos were told and still hold; else the next settings.
+
+        Raises PortLost.
+        """
+        if servos.kept:
+            if self._core.link.ready:
+                self._judge(servos.kept, servos)
+        elif self._core.cycles.ticks % INSPECT_TICKS == INSPECT_TICK and self._core.link.ready:
+            self._inspect(servos)
+
+    def _inspect(self, servos: Servos) -> None:
+        """Look at the settings of the next servo."""
         core = self._core
-        often = REST_TICKS if core.conductor.job is None else LOOK_TICKS
-        if not core.link.ready or core.cycles.ticks % often != INSPECT_TICK:
-            return
         id = SERVO_IDS[self._turn % len(SERVO_IDS)]
         self._turn += 1
         seen = self._inspected(servos, id)
         if seen is None:
             return
-        self._unlocked = self._unlocked | {id} if not seen.lock else self._unlocked - {id}
         trouble = inspection.changed(id, seen, core.link.facts[id], core.link.calibration)
         if trouble is not None:
             self._end_motion(trouble)
-        elif core.conductor.pinned and started_anew(seen):
+
+    def _judge(self, kept: Mapping[int, Kept], servos: Servos) -> None:
+        """An open lock is worth a warning; a pace that is not ours means a restart or a loss."""
+        core = self._core
+        self._unlocked = {id for id, servo in kept.items() if not servo.lock}
+        if not core.conductor.pinned:
+            return
+        slow = [id for id, servo in kept.items() if servo[1:3] != PACE]
+        if any(started_anew(kept[id]) for id in slow):
             self.torque_lost(list(SERVO_IDS), servos)
-        elif core.conductor.pinned and seen[6:8] != (FULL_ACCELERATION, FASTEST_STEPS_PER_S):
+        elif slow:
             servos.write_pace(FASTEST_STEPS_PER_S, FULL_ACCELERATION)  # an order was lost
-            core.note(f"{servo_name(id)} had not taken its pace; it was told again.")
+            names = ", ".join(servo_name(id) for id in slow)
+            core.note(f"{names} had not taken its pace; it was told again.")
 
     def _inspected(self, servos: Servos, id: int) -> inspection.Inspection | None:
         where = (inspection.ADDRESS, inspection.COUNT)

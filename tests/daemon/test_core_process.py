@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from armlabd.daemon.core_process import CoreError, CoreProcess, _is_core, _told_
 from armlabd.daemon.sim_process import SimError, SimProcess
 from armlabd.motion.messages import CoreState
 from armlabd.motion.settings import CoreSettings
+from armlabd.motion.thin import core_command
 
 WAIT = "import sys; sys.stdin.read()"  # lives until its input is closed
 
@@ -55,6 +57,7 @@ class Client:
         self.said_goodbye = False
         self.core_pid = None if state is None else state.pid
         self.on_lost: Any = None
+        self.path = "nowhere"
 
     async def connect(self) -> None:
         if not self.answers:
@@ -302,3 +305,31 @@ async def test_a_virtual_arm_that_answers_already_is_taken_over(tmp_path: Path) 
 async def test_a_control_socket_without_anybody_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         await SimProcess(tmp_path).call(cmd="state")
+
+
+def test_a_core_is_started_early_unless_one_listens(tmp_path: Path, monkeypatch: Any) -> None:
+    client, spawned = Client(), list[int]()
+    client.path = str(tmp_path / "core.sock")
+    process = made(tmp_path, client)
+    monkeypatch.setattr(process, "spawn", lambda: spawned.append(1))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(client.path)
+        process.start_early()
+        assert spawned == [1], "a name that nobody listens at is what a dead core leaves"
+        listener.listen()
+        process.start_early()
+    assert spawned == [1], "a running one is left to be adopted"
+
+
+async def test_a_core_that_was_never_spoken_to_is_asked_to_leave(tmp_path: Path, core: Any) -> None:
+    process = made(tmp_path, Client())
+    process._process, process._pid = core, core.pid
+    await process.close()
+    assert core.returncode == -15
+
+
+def test_a_core_is_started_without_site_and_finds_our_packages() -> None:
+    command, environment = core_command("core.json")
+    assert command[1:] == ["-S", "-m", "armlabd.motion.core", "core.json"]
+    ask = [sys.executable, "-S", "-c", "import armlabd.motion.core, serial"]
+    assert subprocess.run(ask, env=environment, check=False).returncode == 0

@@ -112,10 +112,10 @@ def test_case_62_a_note_that_cannot_be_written_ends_no_start(
 def test_case_62_first_keys_on_a_full_disk_are_refused_or_at_least_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from armlabd.daemon.house import first_keys
+    from armlabd.daemon.first_keys import first_keys
     from armlabd.gate.roles import KeyRing
 
-    monkeypatch.setattr("armlabd.daemon.house.write_atomic", full)
+    monkeypatch.setattr("armlabd.daemon.first_keys.write_atomic", full)
     ring = KeyRing(tmp_path / "keys.json", {})
     assert len(first_keys(ring, tmp_path)) == 2
     assert "keep the key that is shown" in caplog.text
@@ -289,7 +289,7 @@ def test_every_part_says_what_to_do_next() -> None:
 
 
 def test_the_first_start_makes_keys_and_keeps_the_operators_for_this_user(tmp_path: Path) -> None:
-    from armlabd.daemon.house import OPERATOR_KEY_FILE, first_keys
+    from armlabd.daemon.first_keys import OPERATOR_KEY_FILE, first_keys
     from armlabd.gate.roles import KeyRing, Role
 
     ring = KeyRing(tmp_path / "keys.json", {})

@@ -82,7 +82,7 @@ TABLE = (
     Row("noise", "ready", OK, "", "ready", OK, "Arrived", counted=("noise_bytes",)),
     Row("extra_ff", "ready", OK, "", "ready", OK, "Arrived", counted=("noise_bytes",)),
     Row("late seconds=0.12", "ready", OK, "", "ready", OK, "Arrived",
-        counted=("misses", "stray_frames")),
+        counted=("misses", "stray_frames|discarded_bytes")),
     Row("echo", "ready", OK, "The adapter sends every request back", "ready", OK, "Arrived",
         counted=("echoes",)),
     Row("at seconds=60", "ready", OK, "Another program writes AT commands", "ready", OK, "Arrived",
@@ -160,7 +160,7 @@ def judge(arena: Arena, row: Row, before: dict[str, Any]) -> None:
     """Counters, the sick servo's own words, and that nothing but it is ill."""
     after = counts(arena)
     for name in row.counted:
-        assert after[name] > before[name], name
+        assert any(after[one] > before[one] for one in said(name)), name
     servos = slow_state(arena.core)["servos"]
     assert servos[row.servo]["health"] in said(row.health), servos[row.servo]
     assert all("bus" in servo for servo in servos.values())
@@ -185,6 +185,8 @@ def test_at_rest_a_fault_has_a_state_words_and_counters_and_the_next_motion_a_ca
     before = counts(arena)
     inject(arena, row.fault)
     arena.run(4.0)
+    # Garbage lets the six through now and then: for a moment they are ready.
+    arena.until(lambda: quick_state(arena.core)["state"] in said(row.rest_state), 0.5)
     state = quick_state(arena.core)
     assert state["state"] in said(row.rest_state), state["next"]
     assert row.rest_words in state["next"]

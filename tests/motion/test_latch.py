@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from armlabd.motion import latch
 from armlabd.motion import latch as module
 from armlabd.motion.disk import DirectDisk, Ticket, Work
 from armlabd.motion.latch import (
@@ -236,10 +237,7 @@ def test_the_boot_has_a_name_where_the_kernel_gives_one(
     assert RETRY_S == 1.0
     assert len(wall_time()) >= 19
 
-    def missing(self: Path, *_: object) -> str:
-        raise OSError(str(self))
-
-    monkeypatch.setattr(Path, "read_text", missing)
+    monkeypatch.setattr(latch, "BOOT_ID", str(tmp_path / "nowhere"))
     assert boot_id() == ""
 
 

@@ -11,7 +11,7 @@ from armlabd.bus.frames import encode, sync_write
 from armlabd.bus.registers import BLOCK_BYTES, REGISTERS, encode_value
 from armlabd.clock import VirtualClock
 from armlabd.motion.measured import Measured
-from armlabd.motion.servos import Held, Servos, Sight
+from armlabd.motion.servos import BLOCK, WIDE, Held, Kept, Servos, Sight
 
 WORDS = st.integers(0, 0xFFFF)
 BLOCKS = st.lists(st.binary(min_size=15, max_size=15), min_size=6, max_size=6)
@@ -123,3 +123,78 @@ def test_what_was_measured_is_taken_apart_only_when_asked_and_forgotten_whole() 
     assert (measured.feedback, measured.counts, measured.pose) == ({}, (), None)
     assert not measured.take({}, None)
     assert measured.misses == 1
+
+
+WIDE_BLOCKS = st.lists(st.binary(min_size=31, max_size=31), min_size=6, max_size=6)
+
+
+def begun(answer: bytes) -> tuple[Servos, Echoless]:
+    """Servos that have been asked for a wide look on a quiet line."""
+    made, line = servos(whole([bytes(4)] * 6))
+    line.answer = answer
+    made.begin_look(wide=True)
+    return made, line
+
+
+@settings(max_examples=40, deadline=None)
+@given(WIDE_BLOCKS)
+def test_a_wide_look_says_what_two_careful_readings_say(blocks: list[bytes]) -> None:
+    made, line = begun(whole(blocks))
+    assert line.written == [WIDE.request]
+    seen = made.look()
+    narrow, _ = servos()
+    narrow.transport.answer = whole([block[16:] for block in blocks])  # type: ignore[attr-defined]
+    assert isinstance(seen, Sight)
+    assert seen.feedback() == {id: found for id, (found, _) in narrow.feedback().items()}
+    for id, block in zip(SERVO_IDS, blocks, strict=True):
+        speed = int.from_bytes(block[6:8], "little")
+        assert made.kept[id] == Kept(block[0] != 0, block[1], speed, block[15])
+    line.answer = whole([block[16:] for block in blocks])
+    made.begin_look()
+    assert made.look().feedback() == seen.feedback()  # type: ignore[union-attr]
+    assert made.kept == {}, "an old look says nothing about now"
+
+
+def test_after_an_irregular_wide_look_those_who_answered_are_known_all_the_same() -> None:
+    blocks = [bytes((1, 254, 0, 0, 0, 0, 0, 4)) + bytes(7) + b"\1" + bytes(15)] * 6
+    made, _line = begun(whole(blocks)[: -WIDE.frame_bytes])
+    seen = made.look()
+    assert not isinstance(seen, Sight)
+    assert sorted(seen) == sorted(made.kept) == [1, 2, 3, 4, 5]
+    assert made.kept[1] == Kept(True, 254, 1024, 1)
+
+
+ORDERS = {
+    "torque off": lambda made: made.torque_off(),
+    "torque on": lambda made: made.torque_on(),
+    "pace": lambda made: made.write_pace(1, 2),
+    "lock": lambda made: made.lock(),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_what_was_kept_before_an_order_is_not_what_is_kept_now(name: str) -> None:
+    made, _ = begun(whole([bytes(31)] * 6))
+    ORDERS[name](made)
+    assert isinstance(made.look(), Sight)
+    assert made.kept == {}
+
+
+def test_goals_that_may_wait_leave_in_one_write_with_the_question() -> None:
+    made, line = servos(whole([bytes(4)] * 6))
+    made.write_goals([7] * 6, later=True)
+    assert line.written == []
+    made.begin_look()
+    goals = sync_write(REGISTERS["goal_position"].address, dict.fromkeys(SERVO_IDS, b"\7\0"))
+    assert line.written == [goals + BLOCK.request]
+    line.written.clear()
+    made.begin_look()
+    assert line.written == [BLOCK.request], "once"
+
+
+def test_goals_leave_on_a_line_that_is_not_quiet_too() -> None:
+    made = Servos(Echoless(), VirtualClock(10.0), 1_000_000)
+    made.write_goals([7] * 6, later=True)
+    made.begin_look()
+    goals = sync_write(REGISTERS["goal_position"].address, dict.fromkeys(SERVO_IDS, b"\7\0"))
+    assert made.transport.written == [goals]  # type: ignore[attr-defined]
