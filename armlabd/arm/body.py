@@ -51,7 +51,7 @@ LINES = (
     (
         Piece("hand", 3, 4, 0.0),
         Piece("hand", 4, 5, 0.0),
-        Piece("fixed jaw", 6, 11, 0.0),
+        Piece("fixed jaw", 4, 11, 0.0),
         Piece("moving jaw", 8, 12, 0.0),
     ),
 )
