@@ -53,6 +53,7 @@ class Desk:
     holding: bool = False
     held: Item | None = None
     low: Spot | None = None
+    came_from: Point | None = None  # where what is held lay
     mentioned: tuple[Item, ...] = ()
     speed_dps: float = 30.0
     steps: list[Step] = field(default_factory=lambda: [skills.status()])
@@ -82,7 +83,7 @@ class Desk:
         """Grip an object and lift it."""
         self.rise()
         self.steps += skills.pick_up(grip, self.speed_dps)
-        self.holding, self.held = True, item
+        self.holding, self.held, self.came_from = True, item, item.at
         self.mentioned = (item,)
 
     def put(self, spot: Spot) -> None:
@@ -91,7 +92,7 @@ class Desk:
         if self.held is not None:
             self.held.x, self.held.y, self.held.yaw_deg = spot.x, spot.y, spot.yaw_deg
             self.mentioned = (self.held,)
-        self.holding, self.held, self.low = False, None, spot
+        self.holding, self.held, self.low, self.came_from = False, None, spot, None
 
     def hover(self, spot: Spot) -> None:
         """Bring the hand itself to a spot; open first where it goes down empty."""

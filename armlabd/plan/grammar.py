@@ -24,6 +24,7 @@ from armlabd.plan.text import Coordinates, Tokens
 from armlabd.plan.words import Action
 
 _BREAKS = frozenset((".", ";", "!", "?", "then", "afterwards"))
+_STATES = frozenset(("is", "are", "was", "were", "lies"))
 _LONGEST = max(len(phrase) for phrase in w.VERBS)
 FREE_ACTIONS = frozenset((Action.LOOK, Action.STATUS, Action.HOME, Action.OPEN, Action.CLOSE))
 
@@ -105,6 +106,7 @@ def _verb(tokens: tuple[str, ...]) -> tuple[Action, int] | None:
 
 
 def _wish(clause: tuple[str, ...], points: tuple[Coordinates, ...], last: Wish | None) -> Wish:
+    clause = _place_last(clause)
     verb = _verb(clause)
     action, length = verb or (Action.PLACE, 0)
     rest = clause[length:]
@@ -123,6 +125,14 @@ def _wish(clause: tuple[str, ...], points: tuple[Coordinates, ...], last: Wish |
     if action is Action.PICK and things and where is not None:
         things, where = _which(clause[0], things, where, rest)
     return _complete(Wish(action, things, where))
+
+
+def _place_last(clause: tuple[str, ...]) -> tuple[str, ...]:
+    """ "into the bin with the red one", "in the bin goes the red one": the thing first."""
+    if not clause or clause[0] not in w.INTO:
+        return clause
+    at = next((k for k, token in enumerate(clause) if token in w.INVERTS), None)
+    return clause if at is None else (*clause[at + 1 :], *clause[:at])
 
 
 def _is_hand(thing: Thing) -> bool:
@@ -173,6 +183,8 @@ def _named_stop(clause: tuple[str, ...]) -> frozenset[str]:
 
 def _verbless(clause: tuple[str, ...], points: tuple[Coordinates, ...], last: Wish | None) -> Wish:
     """ "the green one to x 0.15 y 0.1": put it there; without a place, as the wish before."""
+    if _STATES.intersection(clause):
+        raise NotUnderstoodError  # "the red block is in the bin": no wish
     things, where = slots(clause, points)
     if not things or not all(_plain_name(thing) for thing in things):
         raise NotUnderstoodError
@@ -245,6 +257,7 @@ def _carry_them(wishes: list[Wish]) -> list[Wish]:
     merged: list[Wish] = []
     for wish in wishes:
         last = merged[-1] if merged else None
+        wish = _other_of(wish, last)
         again = len(wish.things) == 1 and wish.things[0].pronoun
         moves = wish.action in (Action.PLACE, Action.ASIDE, Action.THROW_AWAY)
         if last is not None and last.action is Action.PICK and again and moves:
@@ -254,3 +267,15 @@ def _carry_them(wishes: list[Wish]) -> list[Wish]:
         else:
             merged.append(wish)
     return merged
+
+
+def _other_of(wish: Wish, last: Wish | None) -> Wish:
+    """ "the other one" is of the kind that was named before: the other red block."""
+    if last is None or not last.things:
+        return wish
+    words = last.things[-1].words
+    things = tuple(
+        replace(thing, words=words) if thing.other and set(thing.words) <= w.THING_NOUNS else thing
+        for thing in wish.things
+    )
+    return replace(wish, things=things)

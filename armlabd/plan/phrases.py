@@ -33,6 +33,7 @@ class Thing:
     side: str | None = None
     source: tuple[str, ...] = ()
     near: Coordinates | None = None
+    other: bool = False  # not what was mentioned before
 
     @property
     def text(self) -> str:
@@ -134,10 +135,12 @@ def _thing(tokens: tuple[str, ...]) -> Thing:
     if len(said) > MAX_NAME_WORDS or any(not word[0].isalpha() for word in said):
         raise NotUnderstoodError
     pronoun = not said and side is None and bool(w.PRONOUNS.intersection(tokens))
+    other = bool(w.OTHER.intersection(tokens))
     many = not any_one and any(t in w.ALL or t in w.PLURALS for t in tokens)
-    if not (said or pronoun or many or side or counts or any_one):
+    if not (said or pronoun or many or side or counts or any_one or other):
         raise NotUnderstoodError  # "the" alone names nothing
-    return Thing(said, pronoun, many, any_one, counts[0] if counts else None, side, source)
+    count = counts[0] if counts else None
+    return Thing(said, pronoun, many, any_one, count, side, source, other=other)
 
 
 def _says_any_one(tokens: tuple[str, ...]) -> bool:
@@ -148,7 +151,7 @@ def _says_any_one(tokens: tuple[str, ...]) -> bool:
 
 def _ignored(side: str | None) -> frozenset[str]:
     """Words inside a name that do not tell things apart, or were read already."""
-    plain = w.DETERMINERS | w.ANY | w.ALL | w.PRONOUNS | w.SIDES | w.COUNTS.keys()
+    plain = w.DETERMINERS | w.ANY | w.ALL | w.PRONOUNS | w.SIDES | w.COUNTS.keys() | w.OTHER
     plain |= {"on", "at", "in", "which", "is"}
     return plain | w.SIDE_TAILS if side else plain
 

@@ -92,7 +92,9 @@ def _spot(where: Where, asked: Where, desk: Desk, what: str) -> Spot:
     if where.point is not None:
         return _at_point(where, where.point, asked, desk)
     if where.free:
-        return _found(free_spot(desk.blocks, desk.context, FREE_SPOT), asked, desk, what)
+        # Aside is not where it lay.
+        taken = (*desk.blocks, *((desk.came_from,) if desk.came_from else ()))
+        return _found(free_spot(taken, desk.context, FREE_SPOT), asked, desk, what)
     name = match_place(where.name, desk.context.places)
     if where.beside:
         return _beside(where, name, asked, desk, what)

@@ -13,8 +13,10 @@ MAX_CHARS = 2000  # a longer text is no cry of stop, except where it begins with
 
 
 def _folded(word: str) -> str:
-    """Doubled letters once: "stoooop" is "stop". The tables below are folded alike."""
-    return re.sub(r"(.)\1+", r"\1", word)
+    """Without accents, doubled letters once: "stoooop" is "stop". The tables are folded alike."""
+    parted = unicodedata.normalize("NFKD", word)
+    plain = "".join(c for c in parted if not unicodedata.combining(c))
+    return re.sub(r"(.)\1+", r"\1", plain)
 
 
 def _table(text: str) -> frozenset[str]:
@@ -24,6 +26,9 @@ def _table(text: str) -> frozenset[str]:
 STOP_WORDS = _table(
     "stop stp stpo sotp tsop sop stob stopit halt hlat hatl freze freez frezee"
     " estop abort emergencystop emergency stopnow"
+    # a frightened person may not speak English
+    " stopp anhalten halte arrête arrêtez arrêt alto detente deténgase pare fermati ferma basta"
+    " stanna zatrzymaj стоп стой dur 停 停止 停下 止まれ 止めて とまれ 멈춰"
 )
 STILL = tuple(
     tuple(map(_folded, call.split()))
@@ -46,7 +51,7 @@ LEAD = _table(
     " can could would will wil i we want said say the a an it make let us help god my"
     " quick quickly for heavens sake damn watch out look ouch careful aah ah eh yo sir mate"
     " im saying told teling tell immediately right hit press push"
-    " activate trigger e emergency"
+    " activate trigger e emergency sofort bitte jetzt ya subito por favor"
 )
 PRESS = _table("hit press push activate trigger")
 ARTICLES = _table("the a an")

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from armlabd.plan.rewrites import rewritten
 from armlabd.plan.words import GERUNDS, OTHER_WORDS, POLITE
 
 MAX_CHARS = 500  # a goal longer than this is no wish for a table with blocks
@@ -50,7 +51,7 @@ def tokens_of(text: str, known: Collection[str]) -> Tokens:
     plain = plain.replace("@", " at ")  # the sign is ours: it marks coordinates below
     plain = re.sub(r"\b(?:minus|negative)\s+(?=[\d.])", "-", plain)
     plain, points = _take_points(plain)
-    plain = _POLITE.sub(" ", plain)
+    plain = _POLITE.sub(" ", rewritten(plain))
     found = (mended(word, known) for word in _TOKEN.findall(plain) if word not in "\"'()[]`")
     return Tokens(tuple(GERUNDS.get(word, word) for word in found), tuple(points))
 

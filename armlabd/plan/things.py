@@ -26,6 +26,8 @@ def choose(thing: Thing, desk: Desk, target: Disc | None = None) -> tuple[Item, 
     if thing.pronoun and desk.mentioned:
         return desk.mentioned
     found = _matching(thing, desk)
+    if thing.other and desk.mentioned:
+        found = [item for item in found if item not in desk.mentioned]
     answer = desk.context.answers.get(f"object:{thing.text}", "again").lower()
     if not found or answer not in w.AGAIN:
         return _instead(thing, desk)
@@ -53,6 +55,8 @@ def _matching(thing: Thing, desk: Desk) -> list[Item]:
 
 
 def _narrowed(thing: Thing, found: list[Item], desk: Desk) -> tuple[Item, ...]:
+    if thing.side in w.MIDDLE:
+        return (_middle(found) or _asked(thing, found, desk),)
     if thing.side is not None:
         found = sorted(found, key=_side_key(thing.side))
         return tuple(found[: thing.count or 1])
@@ -65,6 +69,12 @@ def _narrowed(thing: Thing, found: list[Item], desk: Desk) -> tuple[Item, ...]:
     if thing.any_one:
         return (min(found, key=_distance),)
     return (_asked(thing, found, desk),)
+
+
+def _middle(found: list[Item]) -> Item | None:
+    """The one with as many to its left as to its right; None where there is none."""
+    ranked = sorted(found, key=lambda item: item.y)
+    return ranked[len(ranked) // 2] if len(ranked) % 2 == 1 else None
 
 
 def _side_key(side: str) -> Callable[[Item], float]:
@@ -102,6 +112,8 @@ def _by_answer(answer: str, found: list[Item]) -> Item | None:
         thing = parse_thing(answer)
     except NotUnderstoodError:
         return None
+    if thing.side in w.MIDDLE:
+        return _middle(found)
     if thing.side is not None:
         return min(found, key=_side_key(thing.side))
     named = [item for item in found if thing.words and fits(thing.words, item.label)]

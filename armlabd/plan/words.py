@@ -33,12 +33,14 @@ def _table(*rows: tuple[Action, str]) -> dict[tuple[str, ...], Action]:
 # stand after the object ("put it down").
 VERBS = _table(
     (Action.PICK, "pick up, pick, grab hold of, grab, take hold of, take, get, lift up, lift"),
-    (Action.PICK, "grasp, fetch, collect, pick out, hold, grip, seize"),
+    (Action.PICK, "grasp, fetch, collect, pick out, hold, grip, seize, get hold of, snatch"),
+    (Action.PICK, "hold on to, keep hold of, hang on to"),
     (Action.PLACE, "put, place, move, bring, drop, set, throw, toss, carry, transfer, deliver"),
     (Action.PLACE, "lay, shift, transport, stick, pop, dump, deposit, store, position, relocate"),
+    (Action.PLACE, "chuck, fling, lob, stow, stash, plop"),
     (Action.PUT_DOWN, "put down, set down, lay down, place down, let go of, let go, release"),
     (Action.ASIDE, "set aside, put aside, move aside, lay aside, place aside"),
-    (Action.THROW_AWAY, "throw away, throw out, discard, get rid of, dispose of"),
+    (Action.THROW_AWAY, "throw away, throw out, discard, get rid of, dispose of, bin, trash"),
     (Action.GO, "go, hover"),
     (Action.HOME, "home, go home, return home, go back home, come home, move home, come back home"),
     (Action.HOME, "go to home, go to the home position, move to home, return to home, back home"),
@@ -51,7 +53,7 @@ VERBS = _table(
     (Action.LOOK, "what do you see, what can you see, what is on, what is there, what's on"),
     (Action.LOOK, "what's there, where is, where are, where's, how many, is there, are there"),
     (Action.LOOK, "tell what you see, do you see, can you see, what objects, what blocks"),
-    (Action.LOOK, "what colours, what colors"),
+    (Action.LOOK, "what colours, what colors, tell what is, tell which, tell what lies"),
     (Action.STATUS, "status, get status, show status, report, how are you, are you ready"),
     (Action.STATUS, "show the status, report status, what is your status, check status"),
 )
@@ -103,6 +105,7 @@ SLOW_DPS = 15.0
 DETERMINERS = _set("the a an that this those these my your our of")
 ANY = _set("a an any some either whichever")
 ALL = _set("all both every each everything them")
+OTHER = _set("other others")
 PRONOUNS = _set("it that this them these those")
 COUNTS = {"two": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
 COLOURS = _set(
@@ -133,17 +136,19 @@ LEFT = _set("left leftmost")
 RIGHT = _set("right rightmost")
 NEAR = _set("near nearest nearer closest closer front")
 FAR = _set("far farthest furthest farther further back rear")
-SIDES = LEFT | RIGHT | NEAR | FAR
+MIDDLE = _set("middle middlemost centre center")
+SIDES = LEFT | RIGHT | NEAR | FAR | MIDDLE
 SIDE_TAILS = _set("side hand most")
 
 INTO = ("into", "in", "inside", "within")
 ONTO = ("onto", "on", "upon", "at", "to", "towards", "toward", "over", "above")
+INVERTS = frozenset(("with", "go", "goes", "put"))  # "into the bin with it"
 BESIDE = ("beside", "near", "by", "next")
 LIES = ("in", "inside", "within", "on", "at", *BESIDE)
 FROM = ("from", "off", "out")
 PREPOSITIONS = frozenset((*INTO, *ONTO, *BESIDE))
 TABLE = _set("table desk board surface ground floor mat")
-ASIDE = frozenset(("aside", "somewhere", "anywhere", "wherever", "away"))
+ASIDE = frozenset(("aside", "somewhere", "anywhere", "elsewhere", "wherever", "away"))
 FREE = _set("free empty clear spot space place area position side some other")
 HERE = _set("there here")
 BIN_NAMES = _set(
@@ -168,7 +173,7 @@ OTHER_WORDS = _set(
     "bags bug bugs mug mugs cups hone hose hope dome come some rope rose nose move's lane "
     "lake rake bake wake open's pipe pick's closer close-by lose loss boss toss's grape "
     "grapes crab drab slab stab lice mice dice's place's plaice places lace black's trick "
-    "tricks wrist bricked"
+    "tricks wrist bricked grass class glass"
 )
 AGAIN = _set("again retry ready done ok okay yes moved")
 CANCEL = _set("cancel none nothing nevermind forget abandon leave")
