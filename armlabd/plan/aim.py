@@ -13,12 +13,21 @@ from dataclasses import replace
 from armlabd.arm.kinematics import GeometryFault, best_yaw, reach_down
 from armlabd.arm.limits import Limits
 from armlabd.plan.context import PlanContext
-from armlabd.plan.skills import HELD_PERCENT, LIFTED_Z_M, OPEN_PERCENT, TRAVEL_Z_M, Grip, Spot
+from armlabd.plan.skills import (
+    HELD_PERCENT,
+    LIFTED_Z_M,
+    NARROW_PERCENT,
+    OPEN_PERCENT,
+    TRAVEL_Z_M,
+    Grip,
+    Spot,
+)
 from armlabd.table import Point
 
 STEP_Z_M = 0.005
 MARGIN_DEG = 0.5  # kept from every end of travel, so that the line between two aims stays inside
-MOVING_JAW_M = 0.055  # the opened jaw stands about this far from a block's middle
+# Where the opened jaw stands, from a block's middle: measured at the tip, with half its thickness.
+MOVING_JAW_M = {OPEN_PERCENT: 0.055, NARROW_PERCENT: 0.038}
 FIXED_JAW_M = 0.030  # the other one, with its width
 JAW_ROOM_M = 0.037  # half a block's diagonal, and a jaw with some doubt about both
 YAWS_DEG = tuple(range(-90, 91, 15))
@@ -42,15 +51,15 @@ def aim_grip(
     """How to grip a block, or None where the hand cannot come straight down on it.
 
     The jaws open square to a face: a side whose jaws stand free of the `others` is taken before
-    one that does not, and of these the one that turns the wrist least.
+    one that does not, and of these the one that turns the wrist least. Where none is free, the
+    jaws open less.
     """
     sides = best_yaw(*at, z, block_yaw_deg=block_yaw_deg, limits=inner(context.limits))
     yaws = [round(yaw, 1) for yaw in sides if abs(yaw) <= 90.0]
-    blocks = tuple(others)
-    for yaw in sorted(yaws, key=lambda yaw: _crowded(at, yaw, blocks)):  # stable: least roll first
-        above = _travel_z(at, z, yaw, context, (OPEN_PERCENT, HELD_PERCENT))
+    for yaw, opened in _freest(at, yaws, tuple(others)):
+        above = _travel_z(at, z, yaw, context, (opened, HELD_PERCENT))
         if above is not None:
-            return Grip(name, *at, z, yaw, above)
+            return Grip(name, *at, z, yaw, above, opened)
     return None
 
 
@@ -61,12 +70,17 @@ def aim_spot(
 
     The jaws open on release, so a direction free of the `others` is taken first.
     """
-    blocks = tuple(others)
-    for yaw in sorted(_by_roll(at, z, context), key=lambda yaw: _crowded(at, yaw, blocks)):
-        above = _travel_z(at, z, yaw, context, (HELD_PERCENT, OPEN_PERCENT))
+    for yaw, opened in _freest(at, _by_roll(at, z, context), tuple(others)):
+        above = _travel_z(at, z, yaw, context, (HELD_PERCENT, opened))
         if above is not None:
-            return Spot(name, *at, z, yaw, above)
+            return Spot(name, *at, z, yaw, above, opened)
     return None
+
+
+def _freest(at: Point, yaws: Sequence[float], others: Sequence[Point]) -> list[tuple[float, float]]:
+    """Yaw and opening in percent, those first whose jaws stand free; then wide, then least roll."""
+    ways = [(yaw, opened) for opened in MOVING_JAW_M for yaw in yaws]
+    return sorted(ways, key=lambda way: _crowded(at, way[0], way[1], others))  # stable
 
 
 def _by_roll(at: Point, z: float, context: PlanContext) -> list[float]:
@@ -108,8 +122,8 @@ def _roll(at: Point, z: float, yaw: float, grip: float, context: PlanContext) ->
     return pose.roll
 
 
-def _crowded(at: Point, yaw_deg: float, others: Sequence[Point]) -> int:
+def _crowded(at: Point, yaw_deg: float, opened: float, others: Sequence[Point]) -> int:
     """How many other blocks stand where the opened jaws come down."""
     c, s = math.cos(math.radians(yaw_deg)), math.sin(math.radians(yaw_deg))
-    jaws = [(at[0] + out * c, at[1] + out * s) for out in (MOVING_JAW_M, -FIXED_JAW_M)]
+    jaws = [(at[0] + out * c, at[1] + out * s) for out in (MOVING_JAW_M[opened], -FIXED_JAW_M)]
     return sum(math.dist(jaw, other) < JAW_ROOM_M for jaw in jaws for other in others)

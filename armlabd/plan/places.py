@@ -14,6 +14,7 @@ from armlabd.plan.spots import (
     APART_M,
     IN_BIN_M,
     TABLE_RELEASE_M,
+    bin_wall,
     free_spot,
     is_bin,
     room,
@@ -112,6 +113,10 @@ def _at_point(where: Where, point: Coordinates, asked: Where, desk: Desk) -> Spo
         raise AskError(_elsewhere(asked, desk, text, Code.OUT_OF_RANGE))
     if room(at, desk.blocks) < APART_M:
         raise AskError(_occupied(where, asked, desk))
+    walls = bin_wall(at, desk.context.places)
+    if walls is not None:
+        text = f"At {where.text} stand the walls of the {walls}."
+        raise AskError(_elsewhere(asked, desk, text, Code.UNKNOWN_PLACE))
     z = TABLE_RELEASE_M if point.z is None else point.z
     spot = spot_at(where.text, at, desk.blocks, desk.context, z)
     return _found(spot, asked, desk, where.text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from armlabd.plan.aim import aim_spot
 from armlabd.plan.context import PlanContext
@@ -19,6 +19,8 @@ APART_M = 0.045  # nearer than this two 30 mm blocks may touch
 ROOM_M = 0.06  # for jaws between two blocks
 PLACE_ROOM_M = 0.08  # a free spot is not in a named place
 WALL_ROOM_M = 0.085  # from a bin's middle across: walls 53 mm out, half a block's diagonal, play
+BIN_INNER_M = 0.032  # nearer to a bin's middle, in x and in y, a block stands inside
+BIN_OUTER_M = 0.078  # farther in x or in y it stands outside: 53 mm, and 21 for a turned block
 ENOUGH_M = 0.10  # more room than this is no better
 IN_BIN_M = 0.06  # seen this near a bin's middle, a block lies in it
 BIN_CORNERS = ((0.0, 0.0), (0.027, 0.027), (0.027, -0.027), (-0.027, 0.027), (-0.027, -0.027))
@@ -93,6 +95,14 @@ def _is_free(at: Point, blocks: Sequence[Point], context: PlanContext) -> bool:
 def _across(at: Point, middle: Point) -> float:
     """How far out of a square's middle a point lies, m: bins have straight walls."""
     return max(abs(at[0] - middle[0]), abs(at[1] - middle[1]))
+
+
+def bin_wall(at: Point, places: Mapping[str, Point]) -> str | None:
+    """The bin on whose walls a block at this point would stand; None where it does not."""
+    for name, middle in places.items():
+        if is_bin(name) and BIN_INNER_M < _across(at, middle) < BIN_OUTER_M:
+            return name
+    return None
 
 
 def _grid(context: PlanContext) -> Iterator[Point]:

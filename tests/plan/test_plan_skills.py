@@ -253,3 +253,16 @@ def test_a_free_spot_leaves_room_for_a_held_block_between_it_and_the_bins_walls(
     ):
         assert spot is not None
         assert max(abs(spot.x - BIN[0]), abs(spot.y - BIN[1])) >= 0.085
+
+
+def test_jaws_open_less_where_a_neighbour_stands_on_every_side() -> None:
+    alone = Scene((Seen("green block", 0.1694, 0.0736, 12.9),))
+    crowd = Scene(
+        (*alone.objects, Seen("blue block", 0.2391, 0.0639), Seen("red block", 0.1565, -0.0042))
+    )
+    opened = []
+    for scene in (alone, crowd):
+        plan = RulesPlanner().answer("pick up the green block", context(scene))
+        assert isinstance(plan, Plan)
+        opened.append(plan.steps[1].args["percent"])
+    assert opened == [50.0, 35.0]
