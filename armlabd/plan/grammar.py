@@ -47,11 +47,31 @@ def wishes_of(tokens: Tokens) -> tuple[Wish, ...]:
     while kept[:1] in (("arm",), (",",)):  # "robot arm, put ..."
         kept = kept[1:]
     wishes: list[Wish] = []
+    topic: tuple[Thing, ...] = ()
     for clause in _clauses(kept):
-        wishes.append(_wish(clause, tokens.points, wishes[-1] if wishes else None))
+        topic, before = _topic(clause, tokens.points) if not wishes else (), topic
+        if topic:
+            continue
+        wish = _wish(clause, tokens.points, wishes[-1] if wishes else None)
+        wishes.append(_about(wish, before) if before else wish)
     if not wishes:
         raise NotUnderstoodError
     return tuple(replace(wish, slow=slow) for wish in _carry_them(wishes))
+
+
+def _topic(clause: tuple[str, ...], points: tuple[Coordinates, ...]) -> tuple[Thing, ...]:
+    """What a sentence begins with: "the red one, put it in the bin"."""
+    if _verb(clause) is not None or place_index(clause) is not None:
+        return ()
+    things, _ = slots(clause, points)
+    return things if all(_plain_name(thing) for thing in things) else ()
+
+
+def _about(wish: Wish, topic: tuple[Thing, ...]) -> Wish:
+    """The wish with the topic in its pronoun's place. Raises NotUnderstoodError without one."""
+    if len(wish.things) != 1 or not wish.things[0].pronoun:
+        raise NotUnderstoodError
+    return replace(wish, things=topic)
 
 
 def _clauses(tokens: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -116,7 +136,7 @@ def _wish(clause: tuple[str, ...], points: tuple[Coordinates, ...], last: Wish |
         return _verbless(clause, points, last)
     if action in FREE_ACTIONS:
         return _simple(action, rest)
-    action, rest = _particle(action, rest)
+    action, rest = _particle(action, _thing_first(rest))
     things, where = slots(rest, points, picks=action is Action.PICK)
     if things and all(_is_hand(thing) for thing in things):
         return _hand(clause[0], things, where)
@@ -133,6 +153,18 @@ def _place_last(clause: tuple[str, ...]) -> tuple[str, ...]:
         return clause
     at = next((k for k, token in enumerate(clause) if token in w.INVERTS), None)
     return clause if at is None else (*clause[at + 1 :], *clause[:at])
+
+
+def _thing_first(rest: tuple[str, ...]) -> tuple[str, ...]:
+    """ "(put) in the bin the red block" as "the red block in the bin"."""
+    if not rest or rest[0] not in w.INTO:
+        return rest
+    names = w.DETERMINERS | w.ALL
+    for k in range(2, len(rest)):
+        begins = rest[k] in names and rest[k - 1] not in names | w.PREPOSITIONS
+        if begins and rest[k] != "of" and not w.PREPOSITIONS.intersection(rest[k:]):
+            return (*rest[k:], *rest[:k])
+    return rest
 
 
 def _is_hand(thing: Thing) -> bool:
@@ -264,9 +296,17 @@ def _carry_them(wishes: list[Wish]) -> list[Wish]:
             merged[-1] = replace(wish, things=last.things)
         elif last is not None and last.action is Action.LOOK and again and last.things:
             merged.append(replace(wish, things=last.things))
+        elif last is not None and last.action is Action.GO and again and _gone_to(last):
+            merged.append(replace(wish, things=_gone_to(last)))
         else:
             merged.append(wish)
     return merged
+
+
+def _gone_to(wish: Wish) -> tuple[Thing, ...]:
+    """What the hand goes to: "go to the red block and pick it up"."""
+    named = () if wish.where is None else (Thing(wish.where.name),)
+    return named if all(thing.words and _plain_name(thing) for thing in named) else ()
 
 
 def _other_of(wish: Wish, last: Wish | None) -> Wish:

@@ -19,6 +19,7 @@ _NEAR = r"(near|nearest|nearer|closest|closer|far|farthest|furthest|farther|furt
 _MUST = r"(?:should|must|shall|ought to|needs? to|has to|have to)"
 _NOT_ME = r"(?<!you )(?<!arm )(?<!hand )(?<!gripper )"  # "you should go to ..." sends the arm
 _PUT = r"(?:put|placed|moved|dropped|thrown|brought|set|laid)"
+_VERB = r"(?:put|place|move|pick|take|grab|get|go|open|close|bring|drop|throw|set|lift|return|look)"
 _END = r"(?=\s*(?:$|[.,;!?]|and\b|then\b))"
 
 _ROWS: Final = (
@@ -31,7 +32,20 @@ _ROWS: Final = (
     (r"\b(in|into|on|onto|to|at|inside)the\b", r"\1 the"),
     (rf"\b{_COLOUR}(blocks?|cubes?|bricks?|box(?:es)?|ones?)\b", r"\1 \2"),
     (rf"\b{_COLOUR} colou?r(?:ed)?\b", r"\1"),
+    (r":(?=\s)", ","),
     # what surrounds a wish
+    (rf"\buse {_THE} (?:gripper|hand|arm|claw|jaws) to\b", " "),
+    (r"\b(?:it's|it is) time to\b", " "),
+    (r"\b(?:start|begin|finish|end)(?: off)? (?:by|with) (?=\w+ing\b)", " "),
+    (
+        r"(?:\band )?\b(?:once|when|as soon as|after) (?:(?:that|this|it|you)(?:'s|'re|'ve| is| are"
+        r"| have| has)(?: been)? )?(?:done|finished|ready)\b,?",
+        " then ",
+    ),
+    (rf"\b(?:the )?(?:robot|arm) (?:{_MUST}|can|could|will)(?: please)? (?={_VERB})", " "),
+    (r"\b(?:do )?(?:the )?same (?:with|for|to)\b", " "),
+    (r"\bwith care\b|\bas (?:gently|carefully|slowly) as (?:you can|possible)\b", " carefully "),
+    (r"\b(?:already|really|very|firmly|tightly)\b", " "),
     (r"\b(?:make sure|see to it|ensure|see that)(?: that)? (?=(?:the|all|both|every)\b)", " "),
     (r"\b(?:i|we)(?:'d| would) (?:appreciate|love|like) it if you(?: could| would)?\b", " "),
     (r"\bit(?:'d| would) be \w+ if you(?: could| would)?\b", " "),
@@ -46,7 +60,19 @@ _ROWS: Final = (
     (rf"\b{_NEAR}(?: \w+)?(?: away)? (?:to|from) (?:me|us|myself)\b", r"\1 to speaker"),
     (rf"\b{_NEAR} away\b", r"\1"),
     (rf"\b(?:furthest|farthest|far|most) (?:to|on|at|towards?) {_THE} (left|right)\b", r"\1most"),
+    (r"\bevery single\b", "every"),
+    (r"\b(?:something|anything)\b", "any thing"),
+    (r"\b(?:all )?the rest(?: of (?:them|the blocks))?\b", "all other blocks"),
+    (r"\b(?:remaining|left over)\b", "other"),
+    (rf"\bfirst((?: \w+){{0,2}}) from {_THE} (left|right)\b", r"\2most\1"),
+    (rf"\b(second|third|fourth)((?: \w+){{0,2}}) from {_THE} (left|right)\b", r"\1-\3\2"),
     # a wish told as what should be: "the red one goes in the bin"
+    (
+        rf"^\s*(?:can|could|may|might|will|would) ((?:{_THE}|all|both|every)\b[^.;!?]*?) go "
+        rf"(?={_PLACE})",
+        r"\1 ",
+    ),
+    (rf"\b(?:have|get) ((?:{_THE}|all|both|every)\b[^.;!?]*?) {_PUT} (?={_PLACE})", r"put \1 "),
     (rf"^\s*(?:can|could|may|might) (?={_THE}|all|both|every)", " "),
     (
         rf"{_NOT_ME}\b(?:goes|belongs?|{_MUST} (?:go|end up|be(?: {_PUT})?)|ends? up|be {_PUT}"
@@ -57,6 +83,8 @@ _ROWS: Final = (
     # where to
     (rf"\b(?:on|off|from) {_THE} {_TABLE}(?: and)? (?=(?:{_INTO}|next|beside)\b)", " "),
     (rf"\baway (?={_INTO}\b)", " "),
+    (r"\boff (?=(?:in|into|at)\b)", " "),
+    (r"\b(?:go|return|move|come|get)(?: back)? to (?:the|your) home\b", "go home"),
     (r"\b(?:somewhere|anywhere|some place) else\b", "elsewhere"),
     (r"\bclose (?:to|by) (?!\s*[@\d])", "near "),
     (r"\b(?:directly|straight) (?=(?:beside|next to|by)\b)", " "),

@@ -55,8 +55,8 @@ def _matching(thing: Thing, desk: Desk) -> list[Item]:
 
 
 def _narrowed(thing: Thing, found: list[Item], desk: Desk) -> tuple[Item, ...]:
-    if thing.side in w.MIDDLE:
-        return (_middle(found) or _asked(thing, found, desk),)
+    if thing.side in w.MIDDLE or thing.side in w.RANKS:
+        return (_ranked(thing.side, found) or _asked(thing, found, desk),)
     if thing.side is not None:
         found = sorted(found, key=_side_key(thing.side))
         return tuple(found[: thing.count or 1])
@@ -71,10 +71,14 @@ def _narrowed(thing: Thing, found: list[Item], desk: Desk) -> tuple[Item, ...]:
     return (_asked(thing, found, desk),)
 
 
-def _middle(found: list[Item]) -> Item | None:
-    """The one with as many to its left as to its right; None where there is none."""
-    ranked = sorted(found, key=lambda item: item.y)
-    return ranked[len(ranked) // 2] if len(ranked) % 2 == 1 else None
+def _ranked(side: str, found: list[Item]) -> Item | None:
+    """The one in the middle, or the second from the left; None where there is none."""
+    if side in w.MIDDLE:
+        ranked, rank = sorted(found, key=_side_key("left")), len(found) // 2
+        return ranked[rank] if len(ranked) % 2 == 1 else None
+    end, rank = w.RANKS[side]
+    ranked = sorted(found, key=_side_key(end))
+    return ranked[rank] if rank < len(ranked) else None
 
 
 def _side_key(side: str) -> Callable[[Item], float]:
@@ -112,8 +116,8 @@ def _by_answer(answer: str, found: list[Item]) -> Item | None:
         thing = parse_thing(answer)
     except NotUnderstoodError:
         return None
-    if thing.side in w.MIDDLE:
-        return _middle(found)
+    if thing.side in w.MIDDLE or thing.side in w.RANKS:
+        return _ranked(thing.side, found)
     if thing.side is not None:
         return min(found, key=_side_key(thing.side))
     named = [item for item in found if thing.words and fits(thing.words, item.label)]

@@ -137,7 +137,12 @@ RIGHT = _set("right rightmost")
 NEAR = _set("near nearest nearer closest closer front")
 FAR = _set("far farthest furthest farther further back rear")
 MIDDLE = _set("middle middlemost centre center")
-SIDES = LEFT | RIGHT | NEAR | FAR | MIDDLE
+RANKS = {  # side and place in its row, from 0
+    f"{word}-{side}": (side, rank)
+    for rank, word in enumerate(("second", "third", "fourth"), 1)
+    for side in ("left", "right")
+}
+SIDES = LEFT | RIGHT | NEAR | FAR | MIDDLE | RANKS.keys()
 SIDE_TAILS = _set("side hand most")
 
 INTO = ("into", "in", "inside", "within")
