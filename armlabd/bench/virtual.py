@@ -23,6 +23,7 @@ from armlabd.check.checker import check_plan
 from armlabd.check.report import Report
 from armlabd.config import Config
 from armlabd.config.load import parse_config
+from armlabd.daemon.planners import ModelHouse
 from armlabd.daemon.settings import limits_of
 from armlabd.doors.http.house import House
 from armlabd.doors.http.server import HttpServer
@@ -40,7 +41,6 @@ from armlabd.perceive.picture import Picture
 from armlabd.perceive.scene import SceneSettings
 from armlabd.plan.plan import Plan
 from armlabd.plan.planner import Planner
-from armlabd.plan.rules import RulesPlanner
 from armlabd.record.audit import Audit
 from armlabd.record.store import RunStore
 from armlabd.sim.blocks import Block
@@ -135,6 +135,7 @@ class Rig:
     session: RobotSession
     audit: Audit
     store: RunStore
+    models: ModelHouse
     http: ClientSession
 
     async def ask(
@@ -198,6 +199,7 @@ async def lived_in(
 ) -> AsyncIterator[None]:
     """Let virtual time pass and the door be open; `watch` gets the arena after each tick."""
     stepper = asyncio.create_task(_step(rig.arena, watch))
+    await rig.models.start()
     await server.start()
     async with ClientSession(server.url) as client:
         rig.http = client
@@ -206,6 +208,7 @@ async def lived_in(
         finally:
             await rig.runs.close()
             await server.close()
+            await rig.models.close()
             stepper.cancel()
             await asyncio.gather(stepper, return_exceptions=True)
             rig.arena.core.disk.close()
@@ -234,11 +237,18 @@ def build(
         look=eye.look,
         base=base,
     )
+    models = ModelHouse(
+        config,
+        folder,
+        folder=folder / "models",
+        ledger=Ledger(audit, True),
+        tools=lambda: session.table,
+    )
     store = RunStore(folder / "runs")
     runs = RunManager(
         session,
         eye,
-        planner or RulesPlanner(),
+        planner or models.planner,
         store,
         config,
         Ledger(audit, True),
@@ -250,10 +260,11 @@ def build(
         return await asyncio.to_thread(check_plan, plan, check_context(session, config))
 
     def status() -> dict[str, Any]:
-        return {"stopped": session.stopped}
+        return {"stopped": session.stopped, "planner": models.status()}
 
-    house = House(config, clock, session, runs, eye, keys, rate, WrongKeys(clock), status, check)
-    return Rig(arena, runs, session, audit, store, None), HttpServer(house)  # type: ignore[arg-type]
+    rooms = (config, clock, session, runs, eye, keys, rate, WrongKeys(clock), status, check)
+    rig = Rig(arena, runs, session, audit, store, models, None)  # type: ignore[arg-type]
+    return rig, HttpServer(House(*rooms, models))
 
 
 async def _step(arena: Arena, watch: Callable[[Arena], None] | None) -> None:

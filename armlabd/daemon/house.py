@@ -13,7 +13,7 @@ from armlabd.check.report import Report
 from armlabd.clock import SystemClock
 from armlabd.config import Config
 from armlabd.daemon.core_process import CoreProcess
-from armlabd.daemon.planners import ModelHouse
+from armlabd.daemon.planners import ModelHouse, models_folder
 from armlabd.daemon.settings import limits_of
 from armlabd.daemon.status import StatusBoard
 from armlabd.doors.http.house import House
@@ -62,12 +62,21 @@ class Rooms:
         self.core, self.client = core, core.client
         core.on_change = self._core_changed
         camera = make_camera(config.camera, sim_control, clock)
-        self.models = ModelHouse(config)
+        self.models = self._make_models(state)
         table = SceneSettings.from_config(config)
         self.eye = Eye(camera, table, clock, ModelEye(lambda: self.models.vision, table, clock))
         self.session = self._make_session()
         self.runs = self._make_runs(RunStore(state / "runs", config.run.keep))
         self.house = self._make_house()
+
+    def _make_models(self, state: Path) -> ModelHouse:
+        return ModelHouse(
+            self._config,
+            state,
+            folder=models_folder(state, self._simulated),
+            ledger=Ledger(self._audit, self._simulated),
+            tools=lambda: self.session.table,
+        )
 
     def _make_session(self) -> RobotSession:
         return RobotSession(
@@ -95,7 +104,7 @@ class Rooms:
 
     def _make_house(self) -> House:
         """What the doors are given."""
-        rooms = (self._config, self.client, self.core, self.eye, self.runs)
+        rooms = (self._config, self.client, self.core, self.eye, self.runs, self.models)
         return House(
             self._config,
             self._clock,
@@ -107,6 +116,7 @@ class Rooms:
             WrongKeys(self._clock),
             StatusBoard(*rooms, simulated=self._simulated, alignment=self._alignment).read,
             self._check,
+            self.models,
         )
 
     async def start(self) -> None:

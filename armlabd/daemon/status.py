@@ -8,6 +8,7 @@ from armlabd.arm.joints import JOINT_NAMES
 from armlabd.arm.placement import Alignment
 from armlabd.config import Config
 from armlabd.daemon.core_process import CoreProcess
+from armlabd.daemon.planners import ModelHouse
 from armlabd.execute.eye import Eye
 from armlabd.execute.run import Run
 from armlabd.execute.runs import RunManager
@@ -33,6 +34,7 @@ class StatusBoard:
         core: CoreProcess,
         eye: Eye,
         runs: RunManager,
+        models: ModelHouse,
         *,
         simulated: bool,
         alignment: Alignment | None = None,
@@ -40,6 +42,7 @@ class StatusBoard:
         self._alignment = alignment
         self._config, self._client, self._core = config, client, core
         self._eye, self._runs, self._simulated = eye, runs, simulated
+        self._models = models
 
     def read(self) -> dict[str, Any]:
         """The whole status."""
@@ -51,12 +54,7 @@ class StatusBoard:
             "simulated": self._simulated,
             "arm": self._arm(),
             "camera": self._eye.status(),
-            "planner": {
-                "backend": self._runs.planner.name,
-                "configured": self._config.planner.backend,
-                "state": "warm",
-                "next": "",
-            },
+            "planner": self._models.status(),
             "button": self._button(),
             "run": None if active is None else _run(active),
             "core": {"pid": self._core.pid, "losses": self._core.losses},

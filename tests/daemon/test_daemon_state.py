@@ -233,8 +233,9 @@ def board(
     settings = config(stop={"button": {"required": required}})
     client, core = Part(snapshot=state), Part(pid=7, losses=0)
     eye = Part(status=lambda: {"state": "ready", "next": ""})
-    runs = Part(active=run, planner=Part(name="rules"))
-    parts: Any = (settings, client, core, eye, runs)
+    runs = Part(active=run)
+    models = Part(status=lambda: {"backend": "rules", "state": "warm", "next": ""})
+    parts: Any = (settings, client, core, eye, runs, models)
     return StatusBoard(*parts, simulated=True, alignment=alignment).read()
 
 

@@ -16,6 +16,7 @@ from armlabd.arm.limits import CEILINGS
 from armlabd.check.checker import check_plan
 from armlabd.clock import VirtualClock
 from armlabd.config import Config
+from armlabd.daemon.planners import ModelHouse
 from armlabd.doors.http.house import House
 from armlabd.doors.http.server import HttpServer
 from armlabd.execute.context import check_context
@@ -26,7 +27,6 @@ from armlabd.gate.roles import KeyRing, Role
 from armlabd.gate.session import RobotSession
 from armlabd.motion.messages import CoreState, MotionResult, StopResult
 from armlabd.perceive.scene import Scene
-from armlabd.plan.rules import RulesPlanner
 from armlabd.record.audit import Audit
 from armlabd.record.store import RunStore
 from armlabd.verdict import Code, Verdict
@@ -152,10 +152,13 @@ def open_door(tmp_path: Path) -> OpenDoor:
         session = RobotSession(
             core, config, CEILINGS, audit, clock, simulated=simulated, rate=rate, look=eye.look
         )
+        models = ModelHouse(
+            config, tmp_path, ledger=Ledger(audit, simulated), tools=lambda: session.table
+        )
         runs = RunManager(
             session,
             eye,  # type: ignore[arg-type]
-            RulesPlanner(),
+            models.planner,
             RunStore(tmp_path / "runs"),
             config,
             Ledger(audit, simulated),
@@ -176,8 +179,10 @@ def open_door(tmp_path: Path) -> OpenDoor:
             WrongKeys(clock),
             lambda: {"stopped": session.stopped},
             check,
+            models,
         )
         server = HttpServer(house)
+        await models.start()
         await server.start()
         connector = aiohttp.TCPConnector(force_close=True)
         async with aiohttp.ClientSession(connector=connector) as client:
@@ -186,6 +191,7 @@ def open_door(tmp_path: Path) -> OpenDoor:
             finally:
                 await runs.close()
                 await server.close()
+                await models.close()
 
     return opened
 

@@ -6,6 +6,6 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-for folder in (HERE, HERE.parent / "motion", HERE.parent / "real"):
+for folder in (HERE, HERE.parent, HERE.parent / "motion", HERE.parent / "real"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))

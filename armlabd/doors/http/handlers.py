@@ -134,6 +134,20 @@ class Handlers:
         said = asked.body["answer"]
         return verdict_answer(await self._house.runs.answer(question_id, said, asked.caller))
 
+    async def models(self, asked: Asked) -> web.Response:
+        """What can be used, and what it is doing."""
+        return json_answer(await self._house.models.listed())
+
+    async def use_planner(self, asked: Asked) -> web.Response:
+        """Begin to plan with another model; it goes on after the answer."""
+        used = await self._house.models.use("planner", asked.body, asked.caller)
+        return verdict_answer(used, ACCEPTED)
+
+    async def use_vision(self, asked: Asked) -> web.Response:
+        """Begin to look with another model; it goes on after the answer."""
+        used = await self._house.models.use("vision", asked.body, asked.caller)
+        return verdict_answer(used, ACCEPTED)
+
 
 def _only(body: dict[str, Any], name: str) -> Verdict | None:
     """The refusal of a body that is not exactly `{name: ...}`."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from armlabd.check.report import Report
 from armlabd.clock import Clock
@@ -12,9 +12,20 @@ from armlabd.config import Config
 from armlabd.execute.eye import Eye
 from armlabd.execute.runs import RunManager
 from armlabd.gate.rate import RateLimiter, WrongKeys
-from armlabd.gate.roles import KeyRing
+from armlabd.gate.roles import Caller, KeyRing
 from armlabd.gate.session import RobotSession
 from armlabd.plan.plan import Plan
+from armlabd.verdict import Verdict
+
+
+class Models(Protocol):
+    """What there is of models, and who uses which."""
+
+    async def listed(self) -> dict[str, Any]:
+        """The answer of GET /models."""
+
+    async def use(self, job: str, body: Mapping[str, Any], caller: Caller) -> Verdict:
+        """Begin a swap for the job "planner" or "vision", or say why not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +42,4 @@ class House:
     wrong_keys: WrongKeys
     status: Callable[[], dict[str, Any]]
     check: Callable[[Plan], Awaitable[Report]]
+    models: Models

@@ -49,5 +49,8 @@ ROUTES: tuple[Route, ...] = (
     Route("DELETE", "/runs/{id}", Role.AGENT, Bucket.NONE, "cancel"),
     Route("GET", "/questions", Role.READER, Bucket.READ, "questions"),
     Route("POST", "/questions/{id}", Role.OPERATOR, Bucket.NONE, "answer"),
+    Route("GET", "/models", Role.READER, Bucket.READ, "models"),
+    Route("PUT", "/models/planner", Role.OPERATOR, Bucket.GOAL, "use_planner"),
+    Route("PUT", "/models/vision", Role.OPERATOR, Bucket.GOAL, "use_vision"),
 )
 STOP_LANE = frozenset({"/stop", "/call/stop"})
