@@ -37,6 +37,7 @@ class Engine:
         tokenizer = self._folder.path / "tokenizer.json"
         self._masks = Masks(tokenizer, self._graphs.vocabulary, numbers.ends)
         self._prompter = Prompter(self._folder, settings.tiles)
+        self._chooser = Chooser(settings.temperature, settings.seed)
         self._probe()
 
     def facts(self) -> dict[str, Any]:
@@ -57,8 +58,6 @@ class Engine:
         prompt = self._prompter.prompt(ask.system, ask.prompt, ask.images)
         self._fits(prompt, ask)
         mask = self._masks.of(ask.schema)
-        chooser = Chooser(self._settings.temperature, self._settings.seed)
-        mask_s = 0.0
         embeddings = self._embedded(prompt, halt)
         before_s = time.monotonic() - started
         written, prompt_s = generate.write(
@@ -66,7 +65,7 @@ class Engine:
             Decoder(self._graphs, halt),
             embeddings,
             mask,
-            chooser,
+            self._chooser,
             ends=self._masks.ends,
             most=ask.max_tokens,
             halt=halt,
@@ -84,7 +83,7 @@ class Engine:
             prompt_s=before_s + prompt_s,
             output_s=whole_s - before_s - prompt_s,
         )
-        return Told(answer, mask_s + written.mask_s)
+        return Told(answer, written.mask_s)
 
     def _embedded(self, prompt: Prompt, halt: Halt) -> graphs.Array:
         embeddings = generate.embedded(self._graphs, prompt.tokens, halt)

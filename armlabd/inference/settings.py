@@ -26,7 +26,8 @@ class WorkerSettings:
     `variants` names the file of each graph: {"decoder_model_merged": "q4", ...} (or "int8", "fp16",
     ..., "fp32" for the file without a suffix); graphs that are not named take `variant`. `window`
     is prompt and answer together, at most what the model was made for; `tiles` how many pieces a
-    picture may be cut into. `temperature` 0 takes the likeliest token; `seed` is for others.
+    picture may be cut into. `temperature` 0 takes the likeliest token; with others `seed` fixes the
+    series of answers since loading.
     `address_space_bytes` bounds the worker's virtual memory (0 = not).
     """
 
