@@ -59,7 +59,7 @@ class Counters:
         self.answered: Counter[int] = Counter()
         self.with_error_bits: Counter[int] = Counter()
         self.misses: Counter[tuple[int, Cause]] = Counter()
-        self._regular: Counter[tuple[int, ...]] = Counter()  # fixed reads, by the servos asked
+        self._regular: Counter[FixedRead] = Counter()
 
     def ask(self, ids: Iterable[int]) -> None:
         """One request to `ids`."""
@@ -75,17 +75,16 @@ class Counters:
 
     def count_regular(self, form: FixedRead, data: bytes) -> None:
         """A fixed read that all answered regularly: `ask` and `answer` for all of them."""
-        self._regular[form.ids] += 1
-        errors = form.errors(data)
-        if errors != form.no_errors:
-            for id, error_bits in zip(form.ids, errors, strict=True):
+        self._regular[form] += 1
+        if form.errors(data) != form.no_errors:
+            for id, error_bits in zip(form.ids, form.errors(data), strict=True):
                 self.with_error_bits[id] += error_bits > 0
 
     def _settle(self) -> None:
         """Bring the regular reads into the books of each servo."""
-        for ids, count in self._regular.items():
+        for form, count in self._regular.items():
             self.transactions += count
-            for id in ids:
+            for id in form.ids:
                 self.asked[id] += count
                 self.answered[id] += count
         self._regular.clear()

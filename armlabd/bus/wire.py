@@ -62,7 +62,7 @@ class Wire:
 
     def calm(self, ids: tuple[int, ...]) -> bool:
         """True when nothing of earlier transactions can still come from `ids`."""
-        return not self._loud and self.doubt.none and not self.late.owes(ids)
+        return not self._loud and self.doubt.none and (self.late.clean or not self.late.owes(ids))
 
     def expect_noise(self) -> None:
         """The line may still carry answers: wait for quiet before the next request."""

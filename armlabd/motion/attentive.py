@@ -26,6 +26,8 @@ class AttentiveTransport:
 
     def read(self, deadline_s: float) -> bytes:
         """What is there; waits until `deadline_s`, or less when somebody wants something."""
+        if data := self._transport.read(0.0):  # there already, as in nearly every cycle
+            return data
         while True:
             until_s = min(deadline_s, self._clock.monotonic() + HEALTHY_S)
             data = self._transport.read(until_s)

@@ -37,6 +37,7 @@ SAY_AGAIN_S = 60.0
 DOUBT_S = 1.0  # after a trouble in use: the motion comes to rest first
 DOUBLE_TRIES = 8
 LOSSY = "All six servos are there, but too many of their answers get lost."
+STILL_LOSSY_FROM = 2  # a line that was bad has to be good: three in ten lost, and 1 in 10,000 is
 LOSSY_FROM = 5  # answers missed by a bring-up of 40: at one in a hundred that never happens
 ASK_AGAIN = 3  # pings of a servo that kept silent twice: half of all frames may be lost
 FOREIGN = (
@@ -258,7 +259,11 @@ class Link:
             servo_trouble(self.facts, feedback, self._hot_from_c())
             or calibration_trouble(self.facts, self.calibration)
             or self._narrow_travel()
-            or (Trouble("lossy", LOSSY) if self._missed() - missed[0] >= LOSSY_FROM else None)
+            or (
+                Trouble("lossy", LOSSY)
+                if self._missed() - missed[0] >= self._lossy_from()
+                else None
+            )
         )
 
     def _find(self, servos: Servos) -> Generator[None, None, None]:
@@ -289,6 +294,9 @@ class Link:
         except NoAnswer:  # who says something damaged is there all the same
             return retries > 0 and servos.master.last_cause(id) in SPOKE
         return True
+
+    def _lossy_from(self) -> int:
+        return STILL_LOSSY_FROM if self.state == "lossy" else LOSSY_FROM
 
     def _hot_from_c(self) -> float:
         return COOLED.value if self.state == "hot" else TOO_HOT.value
