@@ -17,6 +17,7 @@ from typing import Any
 DEFAULT_URL = "http://127.0.0.1:8765"
 TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 2.0  # then the core is stopped without the daemon
+MOST_BYTES = 20_000_000  # a picture is far below
 MOTION_TIMEOUT_S = 120.0  # a slow move across the table, and waiting for it to settle
 
 
@@ -64,6 +65,19 @@ class Client:
         except urllib.error.HTTPError as error:
             with error:
                 return Answer(error.code, _parsed(error.read()))
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(self._why(error)) from error
+
+    def fetch(self, path: str, timeout_s: float = TIMEOUT_S) -> bytes | None:
+        """A file such as a picture; None when it is refused. Raises Unreachable, WrongUse."""
+        request = self._prepared("GET", path, None)
+        try:
+            with self._opener().open(request, timeout=timeout_s) as response:
+                content: bytes = response.read(MOST_BYTES)
+                return content
+        except urllib.error.HTTPError as error:
+            error.close()
+            return None
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(self._why(error)) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from armlabd.cli.client import Client, Unreachable, WrongUse, find_key, note_of
@@ -28,6 +29,7 @@ def doctor(options: argparse.Namespace) -> int:
             complain(f"{error.path or 'settings'}: {fault}")
         return USAGE
     folder = state_folder(options.state, options.sim)
+    kept: list[bytes] = []
     subject = Subject(
         config,
         folder,
@@ -36,26 +38,60 @@ def doctor(options: argparse.Namespace) -> int:
         status=_status(options),
         user=User.now(),
         synced=kernel_synced,
+        live=lambda: _live(options),
+        keep=kept.append if options.picture else None,
     )
     report = examine(subject)
     if options.json:
         as_json(report.as_dict())
     else:
         _tell(report)
-    return OK if report.healthy else REFUSED
+    wrote = options.picture is None or _write(options.picture, kept)
+    return OK if report.healthy and wrote else REFUSED
+
+
+def _write(path: Path, kept: list[bytes]) -> bool:
+    """The picture with what is seen in it, as a file."""
+    if not kept:
+        complain("No picture was taken: see what is said of the camera.")
+        return False
+    try:
+        path.write_bytes(kept[-1])
+    except OSError as error:
+        complain(f"{path} cannot be written: {error.strerror or error}. Name another --picture.")
+        return False
+    complain(f"What the camera sees is in {path}.")
+    return True
 
 
 def _status(options: argparse.Namespace) -> dict[str, Any] | None:
     """What the daemon of this folder says; None when none answers or the key is not right."""
+    client = _client(options)
+    try:
+        answer = client and client.request("GET", "/status", timeout_s=STATUS_TIMEOUT_S)
+    except (Unreachable, WrongUse):
+        return None
+    return answer.body if answer and answer.ok else None
+
+
+def _live(options: argparse.Namespace) -> bytes | None:
+    """The daemon's picture of now; None when none answers."""
+    client = _client(options)
+    try:
+        return None if client is None else client.fetch("/camera.jpg")
+    except (Unreachable, WrongUse):
+        return None
+
+
+def _client(options: argparse.Namespace) -> Client | None:
+    """The daemon of this folder, if there is one."""
     note = note_of(state_folder(options.state, options.sim))
     if note is None:
         return None
     try:
-        client = Client(str(note["url"]), find_key(None, options.state))
-        answer = client.request("GET", "/status", timeout_s=STATUS_TIMEOUT_S)
-    except (Unreachable, WrongUse):
+        return Client(str(note["url"]), find_key(None, options.state))
+    except WrongUse:
         return None
-    return answer.body if answer.ok else None
 
 
 def _tell(report: Report) -> None:

@@ -119,6 +119,8 @@ def _add_files(commands: Commands[argparse.ArgumentParser]) -> None:
     doctor.add_argument("--config", type=Path, help="settings (default: /etc/armlabd/config.toml)")
     doctor.add_argument("--state", type=Path)
     doctor.add_argument("--sim", action="store_true", help="of the virtual arm")
+    text = "write what the camera sees, with what is made of it, as PNG"
+    doctor.add_argument("--picture", type=Path, metavar="FILE", help=text)
     doctor.add_argument("--json", action="store_true", help="answer as JSON")
     markers = commands.add_parser("markers", help="the four tags and where they lie, to print")
     markers.add_argument("--paper", choices=("a4", "letter"), default="a4")

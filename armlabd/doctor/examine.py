@@ -7,8 +7,9 @@ from armlabd.doctor.adapter import adapter_checks, chosen_port
 from armlabd.doctor.board import clock_check, disk_check
 from armlabd.doctor.fit import fit_checks
 from armlabd.doctor.report import Check, Report, skipped
-from armlabd.doctor.rooms import camera_check, daemon_check, keys_check, model_check, stop_check
+from armlabd.doctor.rooms import daemon_check, keys_check, model_check, stop_check
 from armlabd.doctor.servos import NAMES, Servos, core_checks, problem_of, read_servos, servo_checks
+from armlabd.doctor.sight import sight_checks
 from armlabd.doctor.subject import Subject
 
 
@@ -24,7 +25,7 @@ def examine(subject: Subject) -> Report:
         stop_check(subject),
         disk_check(subject),
         keys_check(subject),
-        camera_check(subject),
+        *sight_checks(subject),
         model_check(subject),
         clock_check(subject),
     )

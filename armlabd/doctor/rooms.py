@@ -1,4 +1,4 @@
-"""The house itself: daemon, core, stop, camera, model, keys."""
+"""The house itself: daemon, core, stop, model, keys."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from armlabd.doctor.report import Check, finding, ok, skipped
+from armlabd.doctor.report import Check, finding, ok
 from armlabd.doctor.subject import Subject, daemon_pid
 from armlabd.gate.keyfile import KeyFileError, load_keys
 from armlabd.motion.latch import read_cause
-from armlabd.perceive.errors import CameraError
 
 PRIVATE = 0o077  # bits that nobody but the owner should have
 START = "armlabd run"
@@ -61,47 +60,6 @@ def stop_check(subject: Subject) -> Check:
         "See that nobody reaches into the arm and that the cause is gone.",
         "armlabd clear-stop",
     )
-
-
-def camera_check(subject: Subject) -> Check:
-    """Does the camera give a picture? A running daemon is asked, not disturbed."""
-    if subject.status is not None:
-        return _told_camera(subject.status.get("camera") or {})
-    if daemon_pid(subject.state, subject.roots.proc) is not None:
-        return skipped(
-            "camera", "The daemon has it and shows its status to a key only: set ARM_OPERATOR_KEY."
-        )
-    config = subject.config.camera
-    if subject.simulated or config.source == "sim":
-        return skipped("camera", "The virtual camera is seen once the daemon runs.")
-    if config.source in ("none", ""):
-        return _no_camera()
-    camera = subject.make_camera(config)
-    try:
-        camera.grab()
-    except CameraError as error:
-        return finding("camera", error.sentence, "Do what the sentence says, then ask again.")
-    finally:
-        camera.close()
-    return ok("camera", f"{config.source} gives a picture.")
-
-
-def _no_camera() -> Check:
-    return finding(
-        "camera",
-        "None is set: tool calls work, sentences about blocks do not.",
-        "Write [camera] source into config.toml.",
-    )
-
-
-def _told_camera(camera: Mapping[str, Any]) -> Check:
-    if camera.get("state") == "none":
-        return _no_camera()
-    if camera.get("state") == "failed":
-        step = "Do what the sentence says, then: armlabd call look"
-        return finding("camera", str(camera.get("next")), step)
-    used = "" if camera.get("state") == "ready" else " No picture was asked for yet."
-    return ok("camera", f"{camera.get('source')} is in use by the daemon.{used}")
 
 
 def model_check(subject: Subject) -> Check:

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from armlabd.bus.holder import user_name
 from armlabd.bus.port import SerialPort, Transport
@@ -19,6 +19,9 @@ from armlabd.clock import Clock, SystemClock
 from armlabd.config import Config
 from armlabd.config.model import CameraConfig
 from armlabd.motion.messages import LineReader, encode
+
+if TYPE_CHECKING:
+    from armlabd.perceive.camera import Frame
 
 CORE_WAIT_S = 1.5  # details come twice a second
 CHUNK = 65_536
@@ -61,7 +64,7 @@ def open_serial(path: str, baud: int, clock: Clock) -> Transport:
 class Eye(Protocol):
     """What is needed of a camera."""
 
-    def grab(self) -> object:
+    def grab(self) -> Frame:
         """A picture. Raises CameraError."""
 
     def close(self) -> None:
@@ -80,6 +83,8 @@ class Subject:
     """Everything a check may look at.
 
     `core`: what a running motion core pushed, or None. `status`: what a running daemon answered.
+    `keep` takes a picture (PNG) with what is seen in it, for whoever wants one; `live` is then a
+    running daemon's picture (JPEG), None when it has none.
     """
 
     config: Config
@@ -93,6 +98,8 @@ class Subject:
     open_port: Callable[[str, int, Clock], Transport] = open_serial
     make_camera: Callable[[CameraConfig], Eye] = open_camera
     synced: Callable[[], bool | None] = lambda: None
+    live: Callable[[], bytes | None] = lambda: None
+    keep: Callable[[bytes], None] | None = None
 
 
 def ask_core(folder: Path, wait_s: float = CORE_WAIT_S) -> dict[str, Any] | None:

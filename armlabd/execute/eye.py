@@ -33,6 +33,7 @@ class Eye:
         self._camera, self._settings, self._clock, self._model = camera, settings, clock, model
         self._lock = asyncio.Lock()
         self.view: View | None = None  # the last look that went well
+        self._no_markers = ""  # why the last picture could not be measured
 
     @property
     def scene(self) -> Scene | None:
@@ -47,7 +48,17 @@ class Eye:
     def status(self) -> dict[str, Any]:
         """The camera's part of the status, and the model's that looks too."""
         looker = None if self._model is None else self._model.status()
-        return {**self._camera.status(), "model": looker}
+        return {**self._camera.status(), "markers": self._markers(), "model": looker}
+
+    def _markers(self) -> dict[str, Any]:
+        """How well they fitted in the last look, or why it could not measure."""
+        if self._no_markers:
+            return {"state": "not_seen", "next": self._no_markers}
+        if self.view is None:
+            return {"state": "not_looked", "next": ""}
+        fit = self.view.homography
+        worst_mm, apart_mm = round(1000 * fit.worst_m, 2), round(1000 * fit.apart_m, 2)
+        return {"state": "seen", "worst_mm": worst_mm, "apart_mm": apart_mm, "next": ""}
 
     async def look(self) -> Verdict:
         """A new picture as a scene. NO_CAMERA or NO_MARKERS with what to do."""
@@ -90,11 +101,13 @@ class Eye:
             try:
                 seen = await asyncio.to_thread(self._observe)
             except SightError as error:
+                if error.code is Code.NO_MARKERS:
+                    self._no_markers = error.sentence
                 return Verdict.refused(error.code, error.sentence)
             except OSError as error:
                 sentence = f"The camera cannot be read: {error}. Check it, then look again."
                 return Verdict.refused(Code.NO_CAMERA, sentence)
-            self.view = seen
+            self.view, self._no_markers = seen, ""
         return seen
 
     def _observe(self) -> View:

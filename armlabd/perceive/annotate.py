@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 
 import cv2
 import numpy as np
 
 from armlabd.perceive.camera import Frame
 from armlabd.perceive.claims import Box, Judged
-from armlabd.perceive.picture import Picture
-from armlabd.perceive.scene import Scene, SceneObject
+from armlabd.perceive.markers import MarkerProblem, detect, find_homography
+from armlabd.perceive.picture import Floats, Picture
+from armlabd.perceive.scene import Scene, SceneObject, SceneSettings, look_at
 
 _GREEN, _RED = (0, 160, 0), (0, 0, 220)
 _WHITE = (255, 255, 255)
@@ -29,6 +31,37 @@ def annotate(frame: Frame, scene: Scene) -> Picture:
     for item in scene.objects:
         _draw(picture, item.box, _seen_lines(item), _GREEN)
     return picture
+
+
+def annotate_look(frame: Frame, settings: SceneSettings) -> Picture:
+    """A copy of the picture with everything a look makes of it, or why it makes nothing: the tags
+    with their ids, the area for blocks, what is believed and what is not.
+    """
+    picture = np.array(frame.image, np.uint8)
+    for id, corners in detect(frame.image):
+        _outline(picture, corners)
+        _write(picture, [f"tag {id}"], _corner(corners), _GREEN)
+    homography = find_homography(frame.image, settings.markers)
+    if isinstance(homography, MarkerProblem):
+        _write(picture, textwrap.wrap(homography.sentence, 2 * _WIDE), (0, 0), _RED)
+        return picture
+    area = settings.area
+    rim = [(x, y) for x in (area.x_min, area.x_max) for y in (area.y_min, area.y_max)]
+    _outline(picture, homography.to_pixels(np.array([rim[0], rim[1], rim[3], rim[2]])))
+    worst_mm, apart_mm = 1000 * homography.worst_m, 1000 * homography.apart_m
+    fit = f"corners within {worst_mm:.1f} mm, tags within {apart_mm:.1f} mm"
+    _write(picture, [fit], (0, 0), _GREEN)
+    scene = look_at(frame, homography, settings)
+    return annotate(replace(frame, image=picture), scene)
+
+
+def _outline(picture: Picture, corners: Floats) -> None:
+    cv2.polylines(picture, [np.round(corners).astype(np.int32)], True, _GREEN, 1, cv2.LINE_AA)
+
+
+def _corner(corners: Floats) -> tuple[int, int]:
+    """Below the lowest corner, where the name hides no tag."""
+    return int(corners[:, 0].min()), int(corners[:, 1].max())
 
 
 def _seen_lines(item: SceneObject) -> list[str]:

@@ -19,7 +19,13 @@ from armlabd.perceive.capture import CaptureSettings
 from armlabd.perceive.device import DeviceReader
 from armlabd.perceive.errors import CameraError
 from armlabd.perceive.picture import Picture, is_picture
-from armlabd.perceive.readers import FolderReader, NoReader, PictureReader, SimReader
+from armlabd.perceive.readers import (
+    FolderReader,
+    NoReader,
+    PictureReader,
+    SimReader,
+    decode_picture,
+)
 from armlabd.perceive.straight import Straightener
 
 LEAST_PX = (320, 240)  # a tag of 5 cm is then some 25 pixels wide, a block 15
@@ -155,6 +161,14 @@ class Camera:
         if known is None or self._reader.repeats or frame.taken_s != known.taken_s:
             return False
         return np.array_equal(frame.image, known.image)
+
+
+def frame_of(data: bytes, source: str) -> Frame:
+    """A PNG or JPEG that somebody sent, as a frame without an age. Raises CameraError."""
+    image = decode_picture(data)
+    if image is None:
+        raise CameraError(f"{source} sent no picture that can be read. Ask again.")
+    return Frame(image, 0.0, source)
 
 
 def make_camera(

@@ -1,13 +1,15 @@
 """The four printed tags on the table -> one homography from pixels to metres, or why not.
 
-There is no fallback: without all four tags nothing in the picture is measured.
+There is no fallback: without all four tags nothing in the picture is measured. A homography bends
+to almost any four points, so how well the corners fit it says little about a tag that has moved:
+each tag is also compared with where the other three put it, and that is as far as it has moved.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
@@ -17,6 +19,7 @@ from armlabd.perceive.picture import Floats, Picture
 from armlabd.table import Marker
 
 MAX_ERROR_M = 0.003  # worst corner; the textbook picture has 0.5 mm, a moved tag tens of mm
+MAX_APART_M = 0.005  # a tag's centre from where the others put it; laid with care it is 2 mm
 # Without a rim the detector loses a tag whose card comes within some pixels of the picture's edge:
 # it takes the card's outline for the tag, drops it as too near, and the tag with it.
 _RIM_PX = 16
@@ -26,10 +29,15 @@ _DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Homography:
-    """Pixels <-> base-frame metres on the table plane. `worst_m` is the worst marker corner."""
+    """Pixels <-> base-frame metres on the table plane.
+
+    `worst_m` is the worst marker corner's reprojection error, `apart_m` how far the worst marker's
+    centre lies from where the other three put it.
+    """
 
     matrix: Floats  # 3 x 3, pixels -> metres
     worst_m: float
+    apart_m: float = 0.0
 
     def to_table(self, pixels: Floats) -> Floats:
         """(n, 2) pixels u, v -> (n, 2) metres x, y at table height."""
@@ -42,31 +50,72 @@ class Homography:
 
 @dataclass(frozen=True, slots=True)
 class MarkerProblem:
-    """Why the picture cannot be measured; ids that are missing or seen twice, worst error in m."""
+    """Why the picture cannot be measured; ids that are missing or seen twice, errors in metres."""
 
     sentence: str
     missing: tuple[int, ...] = ()
     doubled: tuple[int, ...] = ()
     worst_m: float | None = None
+    apart_m: float | None = None
 
 
 def find_homography(image: Picture, markers: Sequence[Marker]) -> Homography | MarkerProblem:
     """Fit all corners of all `markers` (ids of DICT_4X4_50); every one must be seen once."""
-    seen = _detect(image)
+    seen = detect(image)
     counts = Counter(id_ for id_, _ in seen)
     missing = tuple(marker.id for marker in markers if not counts[marker.id])
     doubled = tuple(marker.id for marker in markers if counts[marker.id] > 1)
     if missing or doubled:
         return MarkerProblem(_sentence(missing, doubled), missing, doubled)
     corners = dict(seen)
+    fit = _fit(*_pairs(corners, markers))
+    return _apart(fit, corners, markers) if isinstance(fit, Homography) else fit
+
+
+Corners = dict[int, Floats]
+
+
+def _pairs(corners: Corners, markers: Sequence[Marker]) -> tuple[Floats, Floats]:
+    """The markers' corners in pixels and in metres."""
     pixels = np.concatenate([corners[marker.id] for marker in markers])
     table = np.array([corner for marker in markers for corner in marker.corners()], np.float64)
-    return _fit(pixels, table)
+    return pixels, table
 
 
-def _detect(image: Picture) -> list[tuple[int, Floats]]:
+def _apart(
+    fit: Homography, corners: Corners, markers: Sequence[Marker]
+) -> Homography | MarkerProblem:
+    """The fit with how far the worst marker is from where the others put it, if that will do."""
+    apart = [(_from_others_m(marker, corners, markers), marker.id) for marker in markers]
+    apart_m, id = max(apart)
+    if apart_m <= MAX_APART_M:
+        return replace(fit, apart_m=apart_m)
+    return MarkerProblem(
+        f"The markers do not fit each other: marker {id} lies {apart_m * 1000:.0f} mm from where "
+        f"the other three put it, at most {MAX_APART_M * 1000:.0f} mm is allowed. One of them has "
+        "moved, or the lens bends the picture. Measure between their centres (armlabd markers "
+        "prints the distances), then lay them anew, or correct [[perceive.markers]] or [camera] "
+        "distortion.",
+        worst_m=fit.worst_m,
+        apart_m=apart_m,
+    )
+
+
+def _from_others_m(marker: Marker, corners: Corners, markers: Sequence[Marker]) -> float:
+    others = [other for other in markers if other.id != marker.id]
+    found: Any = cv2.findHomography(*_pairs(corners, others))[0]
+    if found is None:
+        return float("inf")
+    seen = _project(np.asarray(found, np.float64), corners[marker.id]).mean(axis=0)
+    return float(np.linalg.norm(seen - np.array([marker.x, marker.y])))
+
+
+def detect(image: Picture) -> list[tuple[int, Floats]]:
+    """Every tag of DICT_4X4_50 in the picture: its id and its four corners in pixels."""
     # A fresh detector for each look: the object keeps state and looks may run in threads.
-    detector = cv2.aruco.ArucoDetector(_DICTIONARY, cv2.aruco.DetectorParameters())
+    parameters = cv2.aruco.DetectorParameters()
+    parameters.cornerRefinementMethod = cv2.aruco.CORNER_REFINE_SUBPIX
+    detector = cv2.aruco.ArucoDetector(_DICTIONARY, parameters)
     rim = (_RIM_PX,) * 4
     wider = cv2.copyMakeBorder(image, *rim, cv2.BORDER_CONSTANT, value=_RIM_BGR)
     found: Any = detector.detectMarkers(wider)  # OpenCV's types leave out its None

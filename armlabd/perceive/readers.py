@@ -147,7 +147,7 @@ def read_picture(path: Path) -> Picture:
             f"The picture {path} cannot be read ({error.strerror}). Put a picture there, or set "
             "[camera] source anew."
         ) from error
-    image = _decode(data) if len(data) <= _MAX_FILE_BYTES else None
+    image = decode_picture(data) if len(data) <= _MAX_FILE_BYTES else None
     if image is None:
         raise CameraError(
             f"The file {path} is no picture that can be read, or only a part of one. Write a "
@@ -156,7 +156,8 @@ def read_picture(path: Path) -> Picture:
     return image
 
 
-def _decode(data: bytes) -> Picture | None:
+def decode_picture(data: bytes) -> Picture | None:
+    """A PNG or JPEG as BGR; None for anything else."""
     if not data:
         return None  # OpenCV raises on an empty buffer
     try:

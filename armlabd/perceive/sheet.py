@@ -219,7 +219,7 @@ def _words(layout: Layout, top: float) -> Iterator[Shape]:
         "    each with its upper side away from the arm and its centre at its place.",
         "3  Measure between the tags' centres; 2 mm more or less is good:",
         *_distances(layout.markers),
-        "4  armlabd doctor tells how well they fit: a corner may be 3 mm off, 1 mm is usual.",
+        "4  armlabd doctor tells how well they fit each other: 5 mm will do, 2 mm can be reached.",
         "Other places are as good: write them into [[perceive.markers]] and print again.",
     ]
     for number, text in enumerate(lines):

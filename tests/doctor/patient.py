@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from usbtree import UsbTree
 
 from armlabd.arm.calibration import parse
+from armlabd.arm.joints import VIEW
 from armlabd.arm.placement import Alignment, Placement
 from armlabd.bus.errors import PortLost
 from armlabd.bus.frames import FrameScanner
@@ -21,13 +23,22 @@ from armlabd.doctor.examine import examine
 from armlabd.doctor.report import Check, Report
 from armlabd.doctor.subject import Roots, Subject, User
 from armlabd.gate.roles import KeyRing
+from armlabd.perceive.camera import Frame
 from armlabd.perceive.errors import CameraError
+from armlabd.perceive.picture import Picture
 from armlabd.sim.arm import VirtualArm
 from armlabd.sim.calibration import calibration_json
 from armlabd.sim.inprocess import InProcessCable, InProcessTransport
+from armlabd.sim.picture import render
 from armlabd.sim.world import World
 
 DIALOUT = 20
+
+
+@cache
+def table() -> Picture:
+    """The virtual table with its markers and blocks, the arm aside."""
+    return render(World(), VIEW[:5], 30.0)
 
 
 class StandIn:
@@ -36,10 +47,12 @@ class StandIn:
     def __init__(self) -> None:
         self.complaint = ""
         self.closed = 0
+        self.image = table()
 
-    def grab(self) -> None:
+    def grab(self) -> Frame:
         if self.complaint:
             raise CameraError(self.complaint)
+        return Frame(self.image, 0.0, "stand-in")
 
     def close(self) -> None:
         self.closed += 1

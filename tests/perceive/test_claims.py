@@ -39,7 +39,9 @@ def test_the_textbooks_boxes_give_the_textbooks_points_and_errors(
     assert judged.accepted
     assert judged.point is not None
     assert tuple(round(v, 3) for v in judged.point) == point
-    assert round(1000 * float(np.hypot(*np.subtract(judged.point, truth))), 1) == error_mm
+    # The textbook's corners are whole pixels, ours are finer: hence a tenth of a millimetre.
+    off_mm = 1000 * float(np.hypot(*np.subtract(judged.point, truth)))
+    assert off_mm == pytest.approx(error_mm, abs=0.1)
 
 
 def test_the_invented_box_is_not_inside_and_has_no_point() -> None:

@@ -82,3 +82,29 @@ def test_tags_on_cards_are_seen_up_to_the_pictures_edge(
     found = find_homography(cut, MARKERS)
     assert isinstance(found, Homography), found
     assert found.worst_m < 0.001
+
+
+@pytest.mark.parametrize("id", [0, 1, 2, 3])
+def test_a_tag_that_has_moved_a_centimetre_is_found_although_the_corners_fit(
+    draw: SimpleNamespace, id: int
+) -> None:
+    problem = problem_of(draw.with_noise(draw.empty_table(moved={id: 0.01})))
+    assert problem.worst_m is not None
+    assert problem.worst_m < MAX_ERROR_M  # that alone would have let it pass
+    assert problem.apart_m == pytest.approx(0.01, abs=0.002)
+    assert "from where the other three put it, at most 5 mm" in problem.sentence
+
+
+@pytest.mark.parametrize(("moved_m", "good"), [(0.002, True), (0.004, True), (0.0065, False)])
+def test_a_tag_may_lie_a_few_millimetres_off(
+    draw: SimpleNamespace, moved_m: float, good: bool
+) -> None:
+    found = find_homography(draw.with_noise(draw.empty_table(moved={2: moved_m})), MARKERS)
+    assert isinstance(found, Homography if good else MarkerProblem)
+
+
+def test_tags_that_lie_right_fit_each_other_within_a_millimetre(draw: SimpleNamespace) -> None:
+    found = find_homography(draw.with_noise(draw.empty_table()), MARKERS)
+    assert isinstance(found, Homography)
+    assert found.worst_m < 0.0005
+    assert found.apart_m < 0.001
