@@ -22,7 +22,7 @@ from armlabd.daemon.switch import Switch
 from armlabd.gate.ledger import Ledger
 from armlabd.gate.roles import Caller
 from armlabd.gate.tools import ToolTable
-from armlabd.inference.backend import ModelError, Warmth
+from armlabd.inference.backend import ModelError
 from armlabd.inference.catalog import Catalog, read_catalog
 from armlabd.inference.store import Store
 from armlabd.perceive.model_eye import Looker
@@ -298,9 +298,9 @@ class ModelHouse:
 
     async def _look_again(self, seat: Seat) -> None:
         """A model that was missing and is there now (`ollama pull`) is loaded without a word."""
-        missed = seat.state is not None and seat.state.warmth in NOT_READY
         await self._look(seat)
-        if missed and seat.state is not None and seat.state.warmth is Warmth.COLD:
+        if seat.is_back:
+            seat.missed = False
             await self._warm(seat)
             await self._look(seat)
 
@@ -308,7 +308,7 @@ class ModelHouse:
         backend = seat.backend
         state = None if backend is None else await backend.state()
         if seat.backend is backend:
-            seat.state = state
+            seat.saw(state)
 
     def _spawn(self, work: Any, name: str = "models") -> asyncio.Task[None]:
         task = asyncio.create_task(self._guarded(work), name=name)

@@ -16,7 +16,8 @@ SWAPPING = "swapping"
 @dataclass(slots=True)
 class Seat:
     """A job. `wanted` is set while a swap goes on; `failure` says why the last one came to
-    nothing; `state` is what the model was doing when it was last looked at.
+    nothing; `state` is what the model was doing when it was last looked at, `missed` that it was
+    not to be had since it was last loaded.
     """
 
     job: str
@@ -25,6 +26,7 @@ class Seat:
     backend: Backend | None = None
     state: ModelState | None = None
     wanted: Choice | None = None
+    missed: bool = False
     failure: str = ""
     unkept: str = ""  # why the choice is not remembered
     swap: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -32,7 +34,17 @@ class Seat:
     def take(self, choice: Choice, backend: Backend | None, by_person: bool) -> None:
         """The job is done by this one from now on."""
         self.choice, self.backend, self.by_person = choice, backend, by_person
-        self.state, self.failure = None, ""
+        self.state, self.failure, self.missed = None, "", False
+
+    def saw(self, state: ModelState | None) -> None:
+        """It was looked at."""
+        self.state = state
+        self.missed = self.missed or (state is not None and state.warmth in NOT_READY)
+
+    @property
+    def is_back(self) -> bool:
+        """It was missed, and can be loaded now."""
+        return self.missed and self.state is not None and self.state.warmth is Warmth.COLD
 
     @property
     def warmth(self) -> str:

@@ -31,6 +31,7 @@ class OllamaWire:
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
 
     async def ask(
         self, method: str, path: str, model: str, limit_s: float, body: Message | None = None
@@ -75,12 +76,15 @@ class OllamaWire:
             raise errors.broken_off(model, _reason(error)) from error
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Let go of the connections; whoever asks after it gets a ModelError."""
+        self._closed = True
         if self._session is not None:
             await self._session.close()
 
     def _request(self, method: str, path: str, body: Message | None) -> Any:
-        if self._session is None or self._session.closed:
+        if self._closed:
+            raise aiohttp.ClientConnectionError("it was closed")
+        if self._session is None:
             limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
             connector = aiohttp.TCPConnector(force_close=True)
             self._session = aiohttp.ClientSession(

@@ -60,11 +60,12 @@ async def house(state: Path, given: Settings) -> AsyncIterator[ModelHouse]:
 
 async def until(one: ModelHouse, *states: str, job: str = "planner") -> dict[str, Any]:
     """What is told of a job, once it is in one of the states."""
-    while True:
-        told: dict[str, Any] = (await one.listed())[job]
-        if told["state"] in states:
-            return told
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):  # rather a failure than a test that hangs
+        while True:
+            told: dict[str, Any] = (await one.listed())[job]
+            if told["state"] in states:
+                return told
+            await asyncio.sleep(0.01)
 
 
 async def use(one: ModelHouse, model: str, job: str = "planner") -> Verdict:

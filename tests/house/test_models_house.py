@@ -41,14 +41,15 @@ async def lab(folder: Path, **planner: Any) -> AsyncIterator[tuple[Rig, OllamaSt
 
 
 async def settled(rig: Rig) -> dict[str, Any]:
-    while True:
-        status, models = await rig.ask("GET", "/models")
-        assert status == 200
-        told: dict[str, Any] = models["planner"]
-        done = told["detail"] or told["state"] not in ("cold", "loading")
-        if done and not told["swapping_to"]:
-            return told
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):  # rather a failure than a test that hangs
+        while True:
+            status, models = await rig.ask("GET", "/models")
+            assert status == 200
+            told: dict[str, Any] = models["planner"]
+            done = told["detail"] or told["state"] not in ("cold", "loading")
+            if done and not told["swapping_to"]:
+                return told
+            await asyncio.sleep(0.01)
 
 
 async def use(rig: Rig, model: str, **more: Any) -> tuple[int, dict[str, Any]]:

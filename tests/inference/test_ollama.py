@@ -378,6 +378,14 @@ async def test_a_beginning_that_was_cut_is_noticed(server: OllamaStandIn) -> Non
     assert "its beginning was cut" in error.sentence
 
 
+async def test_a_closed_client_asks_nothing_any_more(server: OllamaStandIn) -> None:
+    async with client(server.url) as backend:
+        await backend.warm()
+    with pytest.raises(ModelError, match="it was closed"):
+        await backend.answer(asked())
+    assert len(server.asked) == 1
+
+
 # --- addresses, names, tokens ---------------------------------------------------------------------
 
 
