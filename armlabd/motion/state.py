@@ -72,7 +72,7 @@ def quick_state(core: Core) -> dict[str, Any]:
         "pose": _rounded(pose),
         "pose_age_s": None if not measured.counts else round(measured.age_s(now_s), 4),
         "goal": None if conductor.goal is None else list(conductor.goal),
-        "torque": conductor.torque,
+        "torque": conductor.torque,  # of any servo; `next` names those that are limp all the same
         "moving": job is not None,
         "holding": conductor.grip.holding,
         "grip_percent": None if pose is None else round(pose.grip, 2),

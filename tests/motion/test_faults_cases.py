@@ -134,7 +134,7 @@ def test_case_30_a_second_of_silence_ends_the_motion_latches_and_heals_by_itself
     assert not any(arena.torque)
 
 
-def test_case_28_a_servo_that_is_away_for_an_hour_says_so_once(arena: Arena) -> None:
+def test_case_28_a_servo_that_stays_away_says_so_once(arena: Arena) -> None:
     inject(arena, "mute id=3")
     arena.run(30.0)
     few = len(arena.notes)
