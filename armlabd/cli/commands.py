@@ -224,6 +224,7 @@ COMMANDS: Mapping[str, Callable[[Options], int]] = {
     "plan": _lazy("goals", "plan"),
     "calibrate": _lazy("calibrate", "calibrate"),
     "calibration": _lazy("calibration", "calibration"),
+    "models": _lazy("models", "models"),
     "keys": _lazy("files", "keys"),
     "audit": _lazy("files", "audit"),
     "status": status,

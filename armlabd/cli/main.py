@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     _add_requests(commands, common)
     _add_files(commands)
     _add_calibration(commands)
+    _add_models(commands, common)
     return top
 
 
@@ -169,6 +170,30 @@ def _add_calibration(commands: Commands[argparse.ArgumentParser]) -> None:
     for name, does in IMPORTS.items():
         choice.add_argument(name, dest="choice", action="store_const", const=name, help=does)
     load.add_argument("--same-arm", action="store_true", help="take other offsets all the same")
+
+
+def _add_models(
+    commands: Commands[argparse.ArgumentParser], common: argparse.ArgumentParser
+) -> None:
+    models = commands.add_parser("models", help="which models plan and look; use or fetch others")
+    what = models.add_subparsers(dest="what", required=True)
+    what.add_parser("list", help="what there is, and what it is doing", parents=[common])
+    text = "take one into use, without a restart: a name of the list, BACKEND:MODEL, rules, or"
+    text += " config (what config.toml says)"
+    use = what.add_parser("use", help=text, parents=[common])
+    use.add_argument("name", metavar="NAME", help=text)
+    use.add_argument("--for", dest="job", choices=("planner", "vision"), default="planner")
+    use.add_argument("--no-wait", action="store_true", help="return before it is loaded")
+    text = "bring one onto this board: a name of models/catalog.toml, or a tag of Ollama's"
+    fetch = what.add_parser("fetch", help=text)
+    fetch.add_argument("name", metavar="NAME", help=text)
+    fetch.add_argument("--variant", help="of a folder's files (default: as in the settings)")
+    fetch.add_argument("--update", action="store_true", help="the newest, not the pinned commit")
+    fetch.add_argument("--endpoint", help="another server of the hub's kind")
+    fetch.add_argument("--catalog", type=Path, help="another catalog.toml")
+    fetch.add_argument("--config", type=Path, help="settings (default: /etc/armlabd/config.toml)")
+    fetch.add_argument("--state", type=Path, help="state folder")
+    fetch.add_argument("--json", action="store_true", help="answer as JSON")
 
 
 IMPORTS = {

@@ -130,7 +130,10 @@ def status_lines(status: Mapping[str, Any]) -> list[tuple[str, str | None]]:
         parts.append(("seeing model", camera["model"]))
     for name, part in (*parts, ("button", status["button"])):
         after = f"  next: {part['next']}" if part.get("next") else ""
-        lines.append((f"{name}: {part['state'].replace('_', ' ')}{after}", None))
+        own = f"{part['name']}, " if name == "planner" and part.get("name") else ""
+        lines.append((f"{name}: {own}{part['state'].replace('_', ' ')}{after}", None))
+        if name == "planner" and part.get("note"):
+            lines.append((f"  last plan: {part['note']}", "yellow"))
     if status.get("run"):
         lines.append((f"run: {status['run']['id']} {status['run']['state']}", None))
         lines += question_lines(status["run"].get("question"))

@@ -37,6 +37,7 @@ KNOWN: tuple[Known, ...] = (
     Known("longer than context", Code.OUT_OF_RANGE, "Raise [planner.ollama] num_ctx."),
     Known("exceeds the available context", Code.OUT_OF_RANGE, "Raise [planner.ollama] num_ctx."),
     Known("context length", Code.OUT_OF_RANGE, "Raise [planner.ollama] num_ctx."),
+    Known("file does not exist", Code.NO_MODEL, "Check the name; ollama.com/library lists them."),
     Known("cloud", Code.NO_MODEL, "Choose a model that runs on this board."),
     Known("does not support", Code.NO_MODEL, "Choose another model (armlabd models list)."),
 )

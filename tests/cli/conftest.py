@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from armlabd.cli import commands, goals
+from armlabd.cli import commands, goals, models
 from armlabd.cli.client import (
     Answer,
 )
@@ -34,7 +35,7 @@ class Daemon:
 @pytest.fixture
 def daemon(monkeypatch: Any) -> Daemon:
     one = Daemon()
-    for module in (commands, goals):
+    for module in (commands, goals, models):
         monkeypatch.setattr(module, "client_of", lambda options: one)
     return one
 
@@ -45,3 +46,9 @@ def alone(monkeypatch: Any, tmp_path: Path) -> None:
     for name in ("ARM_OPERATOR_KEY", "ARM_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+
+
+TESTS = Path(__file__).parents[1]
+for folder in (TESTS, TESTS / "inference"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
