@@ -50,8 +50,8 @@ class Capture(Protocol):
 class VideoCapture:
     """cv2.VideoCapture as a Capture."""
 
-    def __init__(self, capture: cv2.VideoCapture) -> None:
-        self._capture = capture
+    def __init__(self, capture: cv2.VideoCapture, stamped: bool) -> None:
+        self._capture, self._stamped = capture, stamped
 
     def isOpened(self) -> bool:
         """True when the device answered."""
@@ -66,8 +66,8 @@ class VideoCapture:
         return self._capture.retrieve()
 
     def stamp_s(self) -> float:
-        """V4L2's own stamp of the buffer; a stream's place in its film is none and too small."""
-        return self._capture.get(cv2.CAP_PROP_POS_MSEC) / 1000
+        """V4L2's own stamp of the buffer. Of a stream it is the place in its film, and no time."""
+        return self._capture.get(cv2.CAP_PROP_POS_MSEC) / 1000 if self._stamped else 0.0
 
     def release(self) -> None:
         """Close it."""
@@ -83,7 +83,7 @@ def open_capture(source: str | int, settings: CaptureSettings) -> Capture:
     capture.set(cv2.CAP_PROP_FRAME_WIDTH, settings.width_px)
     capture.set(cv2.CAP_PROP_FRAME_HEIGHT, settings.height_px)
     capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
-    return VideoCapture(capture)
+    return VideoCapture(capture, device)
 
 
 def path_of(source: str | int, dev: str = "/dev") -> str | None:

@@ -5,7 +5,8 @@ newest picture: what the driver had queued from before is thrown away, by the dr
 where it has them. A picture is used when its brightness has settled. Everything happens in a
 thread of its own with an end to the waiting, because a driver's call can hang for ever; a device
 that fails is closed, and opened anew by the next look, so a camera that was busy or unplugged
-comes back without a restart.
+comes back without a restart. A stream is opened for each look: what was sent since the last one
+waits in buffers of the network, nobody knows how much of it.
 """
 
 from __future__ import annotations
@@ -93,25 +94,30 @@ class DeviceReader:
         return self._kept(self._opened(), left)
 
     def _kept(self, capture: Capture, left: Callable[[], bool]) -> tuple[Picture, float]:
-        """A picture of an open device, which stays open; one that fails or came late is closed."""
+        """A picture of an open device, which stays open; one that fails or came late is closed, and
+        so is a stream.
+        """
         found = None
         try:
             found = self._settled(capture)
         finally:
-            if found is None or left():
+            if found is None or left() or self._path is None:
                 capture.release()
             else:
                 self._capture = capture
         return found
 
+    @property
+    def _path(self) -> str | None:
+        """The node; a link may lead to another one after the camera was plugged in anew."""
+        return path_of(self._source, self._dev)
+
     def _opened(self) -> Capture:
-        source = self._source
-        path = path_of(source, self._dev)
-        capture = self._opener(path or source, self._settings)
+        capture = self._opener(self._path or self._source, self._settings)
         if capture.isOpened():
             return capture
         capture.release()
-        raise CameraError(not_opened(self.name, path, self._dev, self._proc))
+        raise CameraError(not_opened(self.name, self._path, self._dev, self._proc))
 
     def _settled(self, capture: Capture) -> tuple[Picture, float]:
         """The first of the newest pictures whose brightness is that of those before it."""

@@ -407,6 +407,18 @@ def test_links_by_identity_lead_to_their_node(dev: Path) -> None:
     assert path_of("rtsp://10.0.0.2/stream") is None
 
 
+def test_a_stream_is_opened_for_each_look_because_its_buffers_hold_old_pictures(
+    clock: VirtualClock,
+) -> None:
+    streams = [Camera30(clock), Camera30(clock)]
+    waiting = list(streams)
+    camera = Camera(DeviceReader("rtsp://cam/1", clock, lambda s, c: waiting.pop(0)), clock)
+    for _ in streams:
+        assert camera.grab().image.any()
+        clock.sleep(60.0)
+    assert [one.released for one in streams] == [1, 1]
+
+
 def test_an_address_where_nothing_streams_is_told(clock: VirtualClock) -> None:
     camera = Camera(
         DeviceReader("http://127.0.0.1:9/x", clock, lambda s, c: Camera30(clock, opens=False)),
@@ -433,7 +445,8 @@ def test_the_device_is_asked_for_format_then_size_and_the_driver_for_its_stamp(
 
     monkeypatch.setattr(cv2, "VideoCapture", Fake)
     capture = open_capture("/dev/video0", CaptureSettings(1280, 720, "MJPG"))
-    open_capture("rtsp://10.0.0.2/stream", CaptureSettings())
+    stream = open_capture("rtsp://10.0.0.2/stream", CaptureSettings())
+    assert stream.stamp_s() == 0  # its place in a film is no time of ours
     assert made == [("/dev/video0", cv2.CAP_V4L2), ("rtsp://10.0.0.2/stream", cv2.CAP_ANY)]
     assert asked[:3] == [
         (cv2.CAP_PROP_FOURCC, cv2.VideoWriter.fourcc(*"MJPG")),
