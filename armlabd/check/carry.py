@@ -1,4 +1,4 @@
-"""Rules R7 and R8: what is held is lifted before it travels, and is neither dropped nor dragged.
+"""Rules R7, R8, R11: what is held is lifted, not dropped, not dragged; no block is swept aside.
 
 Heights are those of the grasp point above the table, metres. An object held since z `grip_z`
 hangs with its underside at z - grip_z.
@@ -21,6 +21,9 @@ LIFTED_M = 0.05  # clear of the table
 TRAVEL_M = 0.02  # less than this is not travel
 SAME_BLOCK_M = 0.025  # a block seen this near to where the jaws close is the one that is picked
 IN_THE_WAY_M = 0.035  # centres of two 30 mm blocks that would touch, and a little
+JAWS_M = 0.08  # from the grasp point to the far side of a block that the opened jaws may touch
+AIMED_M = 0.012  # a hand that comes down this near to a block's middle has it between its jaws
+ON_BLOCK_M = 0.028  # ... and up to here one jaw comes down on it; no other block can be so near
 SLACK_M = 1e-6
 GRIP_Z_M = 0.02  # where our own planners grip; for an object that was held before the plan
 
@@ -54,7 +57,7 @@ def carried_well(
     holding: bool = False,
     objects: tuple[SeenObject, ...] = (),
 ) -> Iterator[Fault]:
-    """R7 and R8 for every step. `start` is the grasp point before step 1, if known."""
+    """R7, R8 and R11 for every step. `start` is the grasp point before step 1, if known."""
     hand = Hand(start, holding, blocks=[(o.x, o.y) for o in objects])
     for number, step in enumerate(plan.steps, 1):
         if step.tool == MOVE:
@@ -93,7 +96,10 @@ def _move(hand: Hand, rules: CarryRules, number: int, step: Step) -> Iterator[Fa
         return
     before, goal = hand.at, (known[0], known[1], known[2])
     hand.at = goal
-    if not hand.holding or before is None:
+    if not hand.holding:
+        yield from _swept(hand.blocks, before, goal, rules, number, step)
+        return
+    if before is None:
         return
     far = math.dist(before[:2], goal[:2]) > TRAVEL_M + SLACK_M
     if far and min(before[2], goal[2]) < LIFTED_M - SLACK_M:
@@ -104,10 +110,37 @@ def _move(hand: Hand, rules: CarryRules, number: int, step: Step) -> Iterator[Fa
         yield fault(number, step, "R8", Code.DROPS, what)
 
 
+def _swept(
+    blocks: list[tuple[float, float]],
+    before: Point3 | None,
+    goal: Point3,
+    rules: CarryRules,
+    number: int,
+    step: Step,
+) -> Iterator[Fault]:
+    """R11: an empty hand goes low past a block, or comes down on one beside its middle."""
+    travels = before is not None and math.dist(before[:2], goal[:2]) > TRAVEL_M + SLACK_M
+    if travels and before is not None:
+        low = (_hits(block, before, goal, GRIP_Z_M, rules, JAWS_M) for block in blocks)
+        if any(low):
+            what = "sweeps low past a block; go up first, and down only over what is to be picked"
+            yield fault(number, step, "R11", Code.PATH_BLOCKED, what)
+            return
+    is_low = goal[2] - GRIP_Z_M < rules.block_height_m - SLACK_M
+    if is_low and any(AIMED_M < math.dist(b, goal[:2]) < ON_BLOCK_M for b in blocks):
+        what = "comes down on a block beside its middle; aim at its middle"
+        yield fault(number, step, "R11", Code.PATH_BLOCKED, what)
+
+
 def _hits(
-    block: tuple[float, float], start: Point3, goal: Point3, grip_z: float, rules: CarryRules
+    block: tuple[float, float],
+    start: Point3,
+    goal: Point3,
+    grip_z: float,
+    rules: CarryRules,
+    near_m: float = IN_THE_WAY_M,
 ) -> bool:
-    """True when the held object passes the block lower than the block is high."""
+    """True when what is held, or the hand, passes the block lower than the block is high."""
     dx, dy = goal[0] - start[0], goal[1] - start[1]
     length2 = dx * dx + dy * dy
     along = 1.0  # a move straight down is as low as its end
@@ -116,5 +149,4 @@ def _hits(
         along = min(1.0, max(0.0, along))
     nearest = (start[0] + along * dx, start[1] + along * dy)
     underside = start[2] + along * (goal[2] - start[2]) - grip_z
-    near = math.dist(nearest, block) < IN_THE_WAY_M
-    return near and underside < rules.block_height_m - SLACK_M
+    return math.dist(nearest, block) < near_m and underside < rules.block_height_m - SLACK_M

@@ -23,7 +23,7 @@ from armlabd.plan.plan import Plan
 from armlabd.table import BLOCK_HEIGHT_M
 from armlabd.verdict import Code
 
-# The rules in order, with the outcome each one names. R7 and R8 warn unless the check is strict.
+# The rules in order and the outcome each names. R7, R8 and R11 warn unless the check is strict.
 OUTCOMES: Mapping[str, str] = {
     "R1": "Uses a tool that does not exist",
     "R2": "Value out of range",
@@ -35,6 +35,7 @@ OUTCOMES: Mapping[str, str] = {
     "R8": "Drops or bumps what it holds",
     "R9": "Stop in a plan",
     "R10": "Too long",
+    "R11": "Sweeps blocks aside",
 }
 RULES = tuple(OUTCOMES)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armlabd.arm.joints import Pose
@@ -179,7 +179,7 @@ class Driver:
         circle = self.rounds.repeated(plan)
         if circle is not None:
             return await self._ask_planning(circle)
-        refused = await self._refused(plan, scene)
+        refused = await self._refused(plan, scene, strict=True)
         if refused is not None:
             return await self._learn(plan, refused)
         executor = self._executor()
@@ -232,9 +232,14 @@ class Driver:
 
     # --- common -----------------------------------------------------------------------------
 
-    async def _refused(self, plan: Plan, scene: Scene | None) -> Ending | None:
-        """The end of a plan that breaks a rule or is not allowed; else None, and it may run."""
-        report = await self._check(plan, scene)
+    async def _refused(
+        self, plan: Plan, scene: Scene | None, *, strict: bool = False
+    ) -> Ending | None:
+        """The end of a plan that breaks a rule or is not allowed; else None, and it may run.
+
+        `strict`: a warning refuses it too. Planners of ours write none; a model's calls may.
+        """
+        report = await self._check(plan, scene, strict)
         if not report.ok:
             verdict = report.verdict()
             return Ending(Result.REFUSED, verdict.code, verdict.sentence)
@@ -245,9 +250,10 @@ class Driver:
         await self._enter(RunState.EXECUTING)
         return None
 
-    async def _check(self, plan: Plan, scene: Scene | None) -> Report:
+    async def _check(self, plan: Plan, scene: Scene | None, strict: bool) -> Report:
         await self._enter(RunState.CHECKING)
         context = check_context(self.session, self.config, scene)
+        context = replace(context, strict=strict or context.strict)
         report = await self.thinker.think(self.run, check_plan, plan, context)
         shown, checks = plan.to_dict(), report.as_dict()
         await self.journal.keep("plan", {**shown, "checks": checks})

@@ -280,6 +280,56 @@ def test_warnings_leave_the_plan_valid_and_strict_makes_them_faults() -> None:
     assert strict.warnings == ()
 
 
+# --- R11
+
+BLOCK = Seen("green block", 0.20, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "warns"),
+    [
+        ((0.20, 0.10, 0.05), (0.20, -0.10, 0.05), False),  # as high as the block and a jaw's depth
+        ((0.20, 0.10, 0.0499), (0.20, -0.10, 0.0499), True),
+        ((0.15, 0.079, 0.03), (0.25, 0.079, 0.03), True),  # beside it, within an opened jaw
+        ((0.15, 0.081, 0.03), (0.25, 0.081, 0.03), False),
+        ((0.15, 0.10, 0.07), (0.20, 0.04, 0.03), True),  # a slanting way down
+        ((0.20, 0.04, 0.03), (0.20, 0.059, 0.03), False),  # two centimetres are no travel
+    ],
+)
+def test_r11_an_empty_hand_goes_low_past_no_block(
+    start: tuple[float, float, float], end: tuple[float, float, float], warns: bool
+) -> None:
+    steps = (STATUS, OPEN, move(start[0], start[1], 0.07), move(*start), move(*end))
+    assert warned(check(*steps, scene=Scene((BLOCK,)))) == ([(5, "R11")] if warns else [])
+    assert warned(check(*steps)) == []
+
+
+@pytest.mark.parametrize(
+    ("off_m", "z", "warns"),
+    [
+        (0.0, 0.02, False),
+        (0.0119, 0.02, False),
+        (0.0121, 0.02, True),
+        (0.0279, 0.02, True),
+        (0.0281, 0.02, False),
+        (0.02, 0.0501, False),
+        (0.02, 0.0499, True),
+    ],
+)
+def test_r11_a_jaw_comes_down_on_no_block(off_m: float, z: float, warns: bool) -> None:
+    steps = (STATUS, OPEN, move(0.20, off_m, 0.07), move(0.20, off_m, z))
+    assert warned(check(*steps, scene=Scene((BLOCK,)))) == ([(4, "R11")] if warns else [])
+
+
+def test_r11_knows_where_the_plan_itself_took_and_put_blocks() -> None:
+    placed = (*PICK, OVER_BIN, move(0.20, -0.10, 0.03), OPEN, OVER_BIN)
+    picked = Scene((Seen("red block", 0.22, 0.09),))
+    low = (move(0.22, 0.15, 0.07), move(0.22, 0.15, 0.03), move(0.22, 0.05, 0.03))
+    assert warned(check(*placed, *low, scene=picked)) == []  # it was taken away from there
+    back = (move(0.14, -0.10, 0.07), move(0.14, -0.10, 0.03), move(0.17, -0.10, 0.03))
+    assert warned(check(*placed, *back, scene=picked)) == [(13, "R11")]
+
+
 # --- R9, R10
 
 

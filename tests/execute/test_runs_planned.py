@@ -90,6 +90,16 @@ async def test_after_an_answer_it_starts_afresh(make_house: Any, answer: str) ->
     assert last.answers == ({"goal": answer} if answer.startswith("put") else {})
 
 
+async def test_what_is_a_warning_for_a_brought_plan_refuses_a_planners(make_house: Any) -> None:
+    drops = Plan((*ten_steps().steps[:7], Step("open_gripper"), Step("go_home")))
+    house = make_house(Scripted(drops))
+    assert (await house.plan(drops))["result"] == "done"
+    run_id, question = await asked(house)
+    assert "Drops or bumps what it holds" in question["text"]
+    await house.say(run_id, "give up")
+    assert (await house.ended(run_id))["steps"] == []
+
+
 async def test_case_78_a_planner_that_says_done_has_done_nothing(make_house: Any) -> None:
     house = make_house(Scripted(Plan((), "a model", "done, I promise")))
     run_id, question = await asked(house)
