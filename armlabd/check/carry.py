@@ -37,6 +37,7 @@ class Hand:
     at: Point3 | None
     holding: bool
     grip_z: float = GRIP_Z_M
+    sent: bool = False  # by a step of this plan; where it stood before is nobody's choice
     blocks: list[tuple[float, float]] = field(default_factory=list)
 
 
@@ -67,7 +68,7 @@ def carried_well(
         elif step.tool == CLOSE:
             _grasp(hand)
         elif step.tool == HOME:
-            hand.at = rules.home
+            hand.at, hand.sent = rules.home, True
         elif step.tool == "look":
             hand.at = None  # it may have swung aside
 
@@ -95,9 +96,10 @@ def _move(hand: Hand, rules: CarryRules, number: int, step: Step) -> Iterator[Fa
     if len(known) < 3:
         return
     before, goal = hand.at, (known[0], known[1], known[2])
-    hand.at = goal
+    sent_before = before if hand.sent else None
+    hand.at, hand.sent = goal, True
     if not hand.holding:
-        yield from _swept(hand.blocks, before, goal, rules, number, step)
+        yield from _swept(hand.blocks, sent_before, goal, rules, number, step)
         return
     if before is None:
         return

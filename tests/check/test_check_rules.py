@@ -9,6 +9,7 @@ import pytest
 
 from armlabd.arm.joints import HOME, Pose
 from armlabd.arm.limits import CEILINGS, Box
+from armlabd.check.carry import CarryRules, carried_well
 from armlabd.check.checker import OUTCOMES, CheckContext, check_plan
 from armlabd.check.report import VALID, Report
 from armlabd.config import Config
@@ -283,6 +284,7 @@ def test_warnings_leave_the_plan_valid_and_strict_makes_them_faults() -> None:
 # --- R11
 
 BLOCK = Seen("green block", 0.20, 0.0)
+RULES_OF_CARRY = CarryRules(0.06)
 
 
 @pytest.mark.parametrize(
@@ -319,6 +321,15 @@ def test_r11_an_empty_hand_goes_low_past_no_block(
 def test_r11_a_jaw_comes_down_on_no_block(off_m: float, z: float, warns: bool) -> None:
     steps = (STATUS, OPEN, move(0.20, off_m, 0.07), move(0.20, off_m, z))
     assert warned(check(*steps, scene=Scene((BLOCK,)))) == ([(4, "R11")] if warns else [])
+
+
+def test_r11_asks_for_no_other_way_from_where_the_arm_happens_to_stand() -> None:
+    steps = (STATUS, OPEN, move(0.20, 0.10, 0.07))
+    low = tuple(carried_well(Plan(steps), RULES_OF_CARRY, start=(0.2, -0.1, 0.0), objects=(BLOCK,)))
+    assert low == ()
+    home = (*steps, HOME_STEP, move(0.20, 0.02, 0.02))
+    swept = tuple(carried_well(Plan(home), RULES_OF_CARRY, objects=(BLOCK,)))
+    assert [(fault.step, fault.rule) for fault in swept] == [(5, "R11")]
 
 
 def test_r11_knows_where_the_plan_itself_took_and_put_blocks() -> None:
