@@ -10,7 +10,7 @@ from typing import Any
 from armlabd.inference import generate, graphs
 from armlabd.inference.backend import Answer, Ask, Finish, ModelError
 from armlabd.inference.folder import look_at
-from armlabd.inference.generate import Chooser, Decoder, Halt
+from armlabd.inference.generate import Begun, Chooser, Decoder, Halt
 from armlabd.inference.mask import Masks
 from armlabd.inference.prompt import Prompt, Prompter, merged
 from armlabd.inference.settings import WorkerSettings
@@ -38,6 +38,7 @@ class Engine:
         self._masks = Masks(tokenizer, self._graphs.vocabulary, numbers.ends)
         self._prompter = Prompter(self._folder, settings.tiles)
         self._chooser = Chooser(settings.temperature, settings.seed)
+        self._begun: Begun | None = None
         self._probe()
 
     def facts(self) -> dict[str, Any]:
@@ -58,11 +59,13 @@ class Engine:
         prompt = self._prompter.prompt(ask.system, ask.prompt, ask.images)
         self._fits(prompt, ask)
         mask = self._masks.of(ask.schema)
-        embeddings = self._embedded(prompt, halt)
+        begun = self._begun_for(prompt)
+        embeddings = self._embedded(prompt, begun.length if begun else 0, halt)
         before_s = time.monotonic() - started
+        decoder = Decoder(self._graphs, halt, begun)
         written, prompt_s = generate.write(
             self._graphs,
-            Decoder(self._graphs, halt),
+            decoder,
             embeddings,
             mask,
             self._chooser,
@@ -72,6 +75,8 @@ class Engine:
             forced=self._settings.forced,
         )
         whole_s = time.monotonic() - started
+        if prompt.pixels is None:
+            self._begun = decoder.begun(prompt.tokens)
         answer = Answer(
             text=self._prompter.decoded(written.tokens),
             model=self._settings.model,
@@ -85,8 +90,17 @@ class Engine:
         )
         return Told(answer, written.mask_s)
 
-    def _embedded(self, prompt: Prompt, halt: Halt) -> graphs.Array:
-        embeddings = generate.embedded(self._graphs, prompt.tokens, halt)
+    def _begun_for(self, prompt: Prompt) -> Begun | None:
+        """What the last question shares with this one: system text and examples are read once.
+
+        A picture's tokens are alike whatever it shows, so that questions with one begin anew.
+        """
+        last, self._begun = self._begun, None
+        return None if last is None or prompt.pixels is not None else last.of(prompt.tokens)
+
+    def _embedded(self, prompt: Prompt, begun: int, halt: Halt) -> graphs.Array:
+        """The embeddings of what is still to be read."""
+        embeddings = generate.embedded(self._graphs, prompt.tokens[begun:], halt)
         if prompt.pixels is None or prompt.pixel_mask is None:
             return embeddings
         features = generate.seen(self._graphs, prompt.pixels, prompt.pixel_mask, halt)

@@ -62,13 +62,42 @@ class Written:
     mask_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A cache of `length` tokens that begins with `tokens`.
+
+    Only whole chunks are used again: then every pass is the one that a fresh start would make, and
+    so is the answer, also with int8 graphs, whose figures depend on what is computed together.
+    """
+
+    tokens: list[int]
+    length: int
+    past: dict[str, Any]
+
+    def of(self, tokens: list[int]) -> Begun | None:
+        """The part that a prompt shares, at least its last token left to read; None for none."""
+        alike = 0
+        for ours, theirs in zip(self.tokens, tokens[:-1], strict=False):
+            if ours != theirs:
+                break
+            alike += 1
+        alike -= alike % CHUNK
+        if not alike:
+            return None
+        past = {
+            name: _value(np.ascontiguousarray(value.numpy()[:, :, :alike]))
+            for name, value in self.past.items()
+        }
+        return Begun(tokens[:alike], alike, past)
+
+
 class Decoder:
     """The decoder with its cache: fed embeddings, it gives the logits of the last one."""
 
-    def __init__(self, graphs: Graphs, halt: Halt) -> None:
+    def __init__(self, graphs: Graphs, halt: Halt, begun: Begun | None = None) -> None:
         self._graphs, self._halt = graphs, halt
-        self._past = graphs.cache.empty()
-        self._length = 0
+        self._past = graphs.cache.empty() if begun is None else begun.past
+        self._length = 0 if begun is None else begun.length
         names = [present for _, present in graphs.cache.pairs]
         self._wanted = ["logits", *names]
 
@@ -79,6 +108,10 @@ class Decoder:
             last = self._pass(embeddings[:, start : start + CHUNK])
         assert last is not None
         return last
+
+    def begun(self, tokens: list[int]) -> Begun:
+        """What was read of a prompt, for a later one that begins alike."""
+        return Begun(tokens, self._length, self._past)
 
     def _pass(self, embeddings: Array) -> Array:
         new = embeddings.shape[1]

@@ -167,8 +167,8 @@ def _cache(decoder: Any, inputs: Mapping[str, Any]) -> Cache:
         what = f"lacks {lost[0]}" if lost else "has no past_key_values"
         raise broken(f"{DECODER} {what}: it is not of the merged layout with a cache.")
     shapes = {tuple(inputs[name].shape[1::2]) for name, _ in pairs}
-    heads, head = next(iter(shapes))
-    if len(shapes) != 1 or type(heads) is not int or type(head) is not int:
+    heads, head = next(iter(shapes)) if len(shapes) == 1 else (None, None)
+    if type(heads) is not int or type(head) is not int:
         raise broken(f"{DECODER} has past_key_values of shape {inputs[pairs[0][0]].shape}.")
     return Cache(pairs, heads, head, _dtype(inputs[pairs[0][0]], DECODER))
 

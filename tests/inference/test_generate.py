@@ -104,6 +104,26 @@ def test_chunks_of_any_length_give_the_same(
     )
 
 
+@pytest.mark.parametrize("variant", ["fp32", "int8"])
+@pytest.mark.parametrize("alike", [0, 100, 127, 128, 129, 256, 299, 300])
+def test_what_two_prompts_share_is_read_once_and_changes_nothing(
+    alike: int, variant: str, tiny_folder: Path
+) -> None:
+    model = Model(tiny_folder, variant=variant)
+    halt = Halt(60.0)
+    other = PROMPT[:alike] + [7] * (400 - alike)
+    first = Decoder(model.graphs, halt)
+    first.feed(generate.embedded(model.graphs, other, halt))
+    begun = first.begun(other).of(PROMPT)
+    kept = 0 if begun is None else begun.length
+    assert kept == min(alike, len(PROMPT) - 1) // generate.CHUNK * generate.CHUNK
+    rest = generate.embedded(model.graphs, PROMPT[kept:], halt)
+    fresh = generate.embedded(model.graphs, PROMPT, halt)
+    np.testing.assert_array_equal(
+        Decoder(model.graphs, halt, begun).feed(rest), Decoder(model.graphs, halt).feed(fresh)
+    )
+
+
 def test_forced_tokens_change_the_steps_and_not_the_text(model: Model) -> None:
     fast, slow = model.write(PLAN), model.write(PLAN, forced=False)
     assert model.text(fast.tokens) == model.text(slow.tokens)

@@ -6,11 +6,13 @@ The figures: LANCZOS to the longest edge and then to the square, (value / 255 - 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
+import pytest
 from questions import picture
 
 WITHOUT_TORCH = textwrap.dedent("""
@@ -44,11 +46,35 @@ WITHOUT_TORCH = textwrap.dedent("""
 """)
 
 
-def test_the_processor_works_without_torch(tiny_folder: Path, tmp_path: Path) -> None:
+def second_generation(folder: Path, copy: Path) -> Path:
+    """The same with the files of SmolVLM2, whose own processor would need torch."""
+    shutil.copytree(folder, copy)
+    for name, changes in (
+        ("config.json", {"model_type": "smolvlm"}),
+        ("processor_config.json", {"processor_class": "SmolVLMProcessor"}),
+        (
+            "preprocessor_config.json",
+            {
+                "processor_class": "SmolVLMProcessor",
+                "image_processor_type": "SmolVLMImageProcessor",
+                "video_sampling": {"fps": 1, "max_frames": 64, "video_size": {"longest_edge": 64}},
+            },
+        ),
+    ):
+        path = copy / name
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    return copy
+
+
+@pytest.mark.parametrize("generation", [1, 2])
+def test_the_processor_works_without_torch(
+    generation: int, tiny_folder: Path, tmp_path: Path
+) -> None:
+    folder = tiny_folder if generation == 1 else second_generation(tiny_folder, tmp_path / "two")
     shown = tmp_path / "picture.png"
     shown.write_bytes(picture())
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH, str(tiny_folder), str(shown)],
+        [sys.executable, "-c", WITHOUT_TORCH, str(folder), str(shown)],
         capture_output=True,
         text=True,
         check=False,

@@ -62,6 +62,17 @@ async def test_the_same_question_has_the_same_answer(warm: SmolVlm) -> None:
     assert first.text == third.text
 
 
+async def test_what_was_asked_before_changes_no_answer(warm: SmolVlm) -> None:
+    long = "The same beginning of a long question. " * 12
+    fresh = [(await warm.answer(question(long + end))).text for end in "abc"]
+    mixed = {}
+    for end, images in (("b", ()), ("a", (picture(),)), ("c", ()), ("a", ()), ("b", ())):
+        answer = await warm.answer(question(long + end, images=images))
+        if not images:
+            mixed[end] = answer.text
+    assert [mixed[end] for end in "abc"] == fresh
+
+
 async def test_an_answer_that_is_cut_says_so(warm: SmolVlm) -> None:
     answer = await warm.answer(question(schema=ENDLESS, max_tokens=20))
     assert answer.finish is Finish.LENGTH
