@@ -177,3 +177,20 @@ def test_the_ends_of_ids_and_lengths_are_inside() -> None:
     scanner = FrameScanner()
     too_long = bytes((0xFF, 0xFF, 1, frames.MAX_PARAMS + 3))
     assert scanner.feed(too_long + encode(1, 0)) == [Frame(1, 0, b"")], "no wait for its end"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"\xff\xff\xfe", b"\xff\xff\x01\x01", b"\xff\xff\x01\xfe", b"\xff\xff\x01\x02\x80"],
+    ids=["id", "too short", "too long", "error byte"],
+)
+def test_a_head_that_no_answer_can_have_is_noise_at_once(head: bytes) -> None:
+    assert frames.decode(head) == (None, len(head))
+
+
+def test_the_longest_frame_is_a_frame_and_one_longer_is_none() -> None:
+    longest = frames.encode(1, 0, bytes(frames.MAX_PARAMS))
+    frame, used = frames.decode(longest)
+    assert frame is not None
+    assert (len(frame.params), used) == (frames.MAX_PARAMS, len(longest))
+    assert frames.decode(b"\xff\xff\x01" + bytes((frames.MAX_PARAMS + 3,))) == (None, 4)

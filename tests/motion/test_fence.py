@@ -318,6 +318,21 @@ def test_each_violation_has_its_unit_and_what_was_allowed() -> None:
     assert allowed["box:post:upper arm"] == 0.0
 
 
+FREELY = st.builds(Pose, *([st.floats(-180.0, 180.0)] * 5), st.floats(0.0, 100.0))
+
+
+@settings(max_examples=200, deadline=None)
+@given(FREELY)
+def test_a_group_lies_within_its_span(pose: Pose) -> None:
+    plane = plane_of(pose)
+    ends = ends_of(plane)
+    for span, numbers in zip(fence._spans(plane), ((0, 1, 2), (2, 3), range(3, 13)), strict=True):
+        for out, left, z in (ends[number] for number in numbers):
+            assert span[0] - 1e-9 <= out <= span[1] + 1e-9
+            assert span[2] - 1e-9 <= z <= span[3] + 1e-9
+            assert abs(left) <= span[4]
+
+
 def test_no_upper_arm_reaches_a_box_that_it_is_not_compared_with() -> None:
     def beside(gap: float) -> Limits:
         x = 0.0388353 + fence.UPPER_REACH_M + gap

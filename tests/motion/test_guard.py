@@ -167,6 +167,18 @@ def test_outside_the_speed_is_ten_degrees_per_second_at_most(step: float, fine: 
         assert "while outside" in fault.sentence
 
 
+@pytest.mark.parametrize(
+    ("index", "step", "fine"),
+    [(4, 0.1, True), (4, 0.101, False), (5, 0.3, True), (5, 0.301, False)],
+)
+def test_outside_each_joint_and_the_jaws_have_their_own_pace(
+    index: int, step: float, fine: bool
+) -> None:
+    after = LOW._replace(**{LOW._fields[index]: LOW[index] + step})
+    fault = Rates(CEILINGS, DT).check_slow(1, LOW, after, violation(LOW, CEILINGS))
+    assert (fault is None) is fine
+
+
 def test_once_inside_the_full_speed_is_allowed() -> None:
     high = inverse(0.20, 0.0, 0.011, grip_percent=50.0)
     slow = lift(80, 0.05, high)
