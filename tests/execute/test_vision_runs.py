@@ -170,7 +170,6 @@ async def test_what_a_run_keeps_and_a_model_gets_is_the_table_only(seeing: Seein
 @lies(
     nothing=also(ON_NOTHING),
     the_bin=also(ON_BIN),
-    many=also(*[[300 + n, 110, 335 + n, 145] for n in range(40)]),
     an_order=also(ON_NOTHING, label=ORDER),
     doubled=lambda ask: objects(*seen(ask) * 20),
 )
@@ -204,7 +203,6 @@ async def test_what_only_a_model_saw_is_told_with_the_reason(seeing: Seeing) -> 
     hidden=without("red block"),
     all_hidden=lambda ask: objects(),
     wrong_colour=renamed("red block", "green block"),
-    swapped=lambda ask: renamed("red block", "blue block")(ask),
     one_more=also(ON_NOTHING, label="red block"),
     both=lambda ask: objects(
         *seen(ask), *[{**o, "label": "green block"} for o in seen(ask) if o["label"][0] == "r"]

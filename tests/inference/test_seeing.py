@@ -35,7 +35,7 @@ def table() -> View:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("box_format", ["unit", "thousand-padded", NAMES_ONLY])
+@pytest.mark.parametrize("box_format", ["unit", NAMES_ONLY])
 async def test_every_question_has_a_schema_that_the_mask_understands(
     smolvlm: SmolVlm, table: View, box_format: str
 ) -> None:
