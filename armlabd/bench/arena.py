@@ -79,6 +79,7 @@ class Arena:
             say=self.notes.append,
         )
         self.answers: dict[int, dict[str, Any]] = {}
+        self.awaited = 0  # requests of a session that waits for the core
         self._ids = 0
 
     def open(self) -> Tap:

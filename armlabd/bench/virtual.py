@@ -56,6 +56,8 @@ QUICK: Mapping[str, Any] = {
     "http": {"port": 0},
 }
 STEPS_AT_ONCE = 20  # ticks between two looks at the event loop
+STEPS_AT_REST = 2  # while nobody waits for the core: whoever thinks needs the processor
+LOOK_S, REST_S = 0.0005, 0.002
 VIEW = Pose(100.0, -90.0, 60.0, 60.0, 0.0, 50.0)
 
 
@@ -72,8 +74,12 @@ class DirectCore:
 
     async def _ask(self, do: str, **body: Any) -> dict[str, Any]:
         number = self._arena.ask(do, **body)
-        while number not in self._arena.answers:
-            await asyncio.sleep(0.001)
+        self._arena.awaited += 1
+        try:
+            while number not in self._arena.answers:
+                await asyncio.sleep(0.001)
+        finally:
+            self._arena.awaited -= 1
         return self._arena.answers.pop(number)
 
     async def move(
@@ -269,8 +275,8 @@ def build(
 
 async def _step(arena: Arena, watch: Callable[[Arena], None] | None) -> None:
     while True:
-        for _ in range(STEPS_AT_ONCE):
+        for _ in range(STEPS_AT_ONCE if arena.awaited else STEPS_AT_REST):
             arena.step()
             if watch is not None:
                 watch(arena)
-        await asyncio.sleep(0.0005)
+        await asyncio.sleep(LOOK_S if arena.awaited else REST_S)
