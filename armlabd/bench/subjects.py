@@ -42,6 +42,7 @@ class Subject:
     form: str = ""
     url: str = OLLAMA_URL
     variant: str = "fp32"
+    temperature: float = 0.0  # of a model in our worker; 0 takes the likeliest token
 
     def __post_init__(self) -> None:
         kind, _, model = self.backend.partition(":")
@@ -93,4 +94,7 @@ def _backend(subject: Subject) -> Backend:
     kind, _, model = subject.backend.partition(":")
     if kind == "ollama":
         return Ollama(OllamaSettings(subject.url, model))
-    return SmolVlm(WorkerSettings(model, Path(model).name, variant=subject.variant))
+    settings = WorkerSettings(
+        model, Path(model).name, variant=subject.variant, temperature=subject.temperature
+    )
+    return SmolVlm(settings)

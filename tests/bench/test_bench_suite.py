@@ -6,20 +6,17 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from armlabd.bench.goals import Goal, parse
-from armlabd.bench.planner import Suite, chosen, measure, play_all, report
+from armlabd.bench.planner import Suite, chosen, play_all, report
 from armlabd.bench.play import Played
 from armlabd.bench.report import Machine
 from armlabd.bench.subjects import ChoiceError, Subject
 from armlabd.cli.main import main
 
-WHOLE = os.environ.get("ARMLABD_SUITE") == "1"
 SAMPLE = {"rules": 6, "random": 5, "liar": 5}
 MACHINE = Machine(0.1, 2, "3.11", "Linux")
 ONE = (
@@ -118,11 +115,3 @@ def test_a_bad_choice_is_no_subject() -> None:
         Subject("ollama:")
     assert Subject("ollama:qwen3:4b").is_model
     assert Suite(Subject("ollama:qwen3:4b")).processes == 1
-
-
-@pytest.mark.skipif(not WHOLE, reason="some minutes long: scripts/test --suite")
-@pytest.mark.parametrize("backend", ["rules", "random", "liar"])
-def test_the_whole_suite(backend: str) -> None:
-    told = measure(Suite(Subject(backend)))
-    sys.stdout.write("\n".join((*told.lines(), "")))
-    assert told.held, "\n".join(told.lines())
