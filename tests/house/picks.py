@@ -19,6 +19,7 @@ from scripted_person import Act, Scripted
 from armlabd.arm.calibration import Calibration, parse
 from armlabd.arm.joints import JOINT_NAMES
 from armlabd.bench.arena import Arena
+from armlabd.bench.judge import JAW_LEAP, LEAP
 from armlabd.bench.virtual import QUICK, VIEW, Rig, build, lived_in
 from armlabd.bus.errors import PortLost
 from armlabd.bus.master import Master
@@ -38,8 +39,6 @@ from armlabd.sim.hidden import HiddenErrors
 from armlabd.sim.inprocess import InProcessCable
 from armlabd.sim.world import World
 
-LEAP = 9  # counts between two goals 10 ms apart: 60 deg/s is 6.9, the guard allows 7.4
-JAW_LEAP = 16
 PLAY_COUNTS = 1  # rounding
 DEEP_M = -0.002  # of a jaw's tip: the table gives that much
 X_M, Y_M = (0.14, 0.26), (-0.14, 0.14)
