@@ -47,10 +47,14 @@ class WorkerProcess:
         self._kills_before = memory.oom_kills()
         self._noise = bytearray()
         self._gone = asyncio.Event()
-        ours, theirs = socket.socketpair()
-        with theirs:
+        self._socket, theirs = socket.socketpair()
+        try:
             self._process = _started(theirs.fileno())
-        self._socket = ours
+        except ModelError:
+            self._socket.close()
+            raise
+        finally:
+            theirs.close()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._watch()
 

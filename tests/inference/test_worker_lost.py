@@ -283,3 +283,23 @@ def wait_gone(pid: int) -> None:
             assert select.select([descriptor], [], [], 60.0)[0], "the worker lives on"
         finally:
             os.close(descriptor)
+
+
+async def test_a_worker_that_cannot_be_started_is_said(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tiny_folder / "no-such-python"))
+    error = await refused(SmolVlm(WorkerSettings(str(tiny_folder), "tiny")))
+    assert error.code is Code.MODEL_LOST
+    assert "could not be started" in error.sentence
+
+
+async def test_the_worker_gets_no_keys_and_is_the_first_to_go(
+    smolvlm: SmolVlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARM_OPERATOR_KEY", "a-key-that-is-no-key")
+    await smolvlm.warm()
+    proc = Path(f"/proc/{smolvlm.pid}")
+    assert b"ARM_" not in (proc / "environ").read_bytes()
+    assert int((proc / "oom_score_adj").read_text()) == 900
+    assert os.getpriority(os.PRIO_PROCESS, smolvlm.pid or 0) > os.getpriority(os.PRIO_PROCESS, 0)
