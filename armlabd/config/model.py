@@ -290,6 +290,7 @@ class VisionConfig(Part):
     backend: Literal["none", "ollama", "smolvlm"] = "none"
     model: Tag = ""
     box_format: BoxFormat = "auto"
+    patience_s: Annotated[float, Field(ge=1, le=300)] = 20.0
 
     @model_validator(mode="after")
     def _names_its_model(self) -> Self:

@@ -64,7 +64,9 @@ class Rooms:
         camera = make_camera(config.camera, sim_control, clock)
         self.models = self._make_models(state)
         table = SceneSettings.from_config(config)
-        self.eye = Eye(camera, table, clock, ModelEye(lambda: self.models.vision, table, clock))
+        patience_s = config.vision.patience_s
+        model = ModelEye(lambda: self.models.vision, table, clock, patience_s)
+        self.eye = Eye(camera, table, clock, model)
         self.session = self._make_session()
         self.runs = self._make_runs(RunStore(state / "runs", config.run.keep))
         self.house = self._make_house()

@@ -1,7 +1,7 @@
 """A model that is shown the table, asked what it sees, and never waited for too long.
 
 What it answers is an `Opinion`, never an object of the scene. A model that is absent, loads, is
-slow, fails or talks nonsense costs at most `PATIENCE_S`, and then is left alone for a while; the
+slow, fails or talks nonsense costs at most the patience, and then is left alone for a while; the
 look goes on with the colours and says why. Pictures go to the backend that runs on this board,
 cut to the table.
 """
