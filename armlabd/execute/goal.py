@@ -152,7 +152,12 @@ class Driver:
         context = plan_context(
             self.session, self.config, scene, rounds.answers, tuple(rounds.refusals)
         )
-        planned = await self.thinker.plan(self.run, self.planner, self.run.goal, context)
+        try:
+            planned = await self.thinker.plan(self.run, self.planner, self.run.goal, context)
+        except OverError:
+            given_up = {"event": "planned", "name": self.planner.name, "outcome": "given up"}
+            await self.journal.note(given_up)
+            raise
         await self.journal.keep_planned(planned)
         outcome = planned.outcome
         if isinstance(outcome, NotPossible):

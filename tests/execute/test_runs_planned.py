@@ -266,6 +266,8 @@ async def test_cancelling_a_run_cancels_the_generation(make_house: Any) -> None:
     assert (await house.runs.cancel(run_id, AGENT)).ok
     assert model.ended.is_set()
     assert (await house.ended(run_id))["result"] == "cancelled"
+    planned = [row for row in trace_of(house, run_id) if row["event"] == "planned"]
+    assert [(row["name"], row["outcome"]) for row in planned] == [("ollama:tiny:1b", "given up")]
 
 
 async def test_ending_armlabd_cancels_the_generation(make_house: Any) -> None:
