@@ -267,17 +267,18 @@ def test_what_just_misses_a_piece_or_just_meets_it_is_as_the_plain_fence_says(pa
 
 
 # What of the arm must stay out of its own base: part, and which of `ends_of` are its ends.
-OWN = {"forearm": (2, 3), "hand": (3, 4, 5), "fixed jaw": (4, 11), "moving jaw": (8, 12)}
+OWN = [
+    ("forearm", 2, 3), ("hand", 3, 4), ("hand", 4, 5), ("fixed jaw", 4, 11), ("moving jaw", 8, 12),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("pose", POSES)
 def test_the_arms_own_base_is_compared_with_lines_from_end_to_end(pose: Pose) -> None:
     ends = placed(plane_of(pose), 1.0, 0.0)
-    for part, numbers in OWN.items():
-        for number in numbers:
-            sides = [(at - 1e-4, at + 1e-4) for at in ends[number]]
-            limits = replace(FREE, base_box=Box("own", *sides))
-            assert f"box:own:{part}" in names(pose, limits), (part, number)
+    for (part, start, end), along in product(OWN, (0.0, 0.5, 1.0)):
+        spot = [a + along * (b - a) for a, b in zip(ends[start], ends[end], strict=True)]
+        limits = replace(FREE, base_box=Box("own", *((at - 1e-4, at + 1e-4) for at in spot)))
+        assert f"box:own:{part}" in names(pose, limits), (part, along)
     for number in (0, 1):
         sides = [(at - 1e-4, at + 1e-4) for at in ends[number]]
         found = names(pose, replace(FREE, base_box=Box("own", *sides)))
