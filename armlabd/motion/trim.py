@@ -32,6 +32,8 @@ NONE: Sag = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 def shifted(pose: Pose, deg: Sequence[float]) -> Pose:
     """`pose` with the arm joints moved by `deg`."""
+    if not any(deg):  # mostly there is nothing to add
+        return pose
     return Pose(*(a + b for a, b in zip(pose, (*deg, 0.0), strict=True)))
 
 
