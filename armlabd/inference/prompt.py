@@ -71,7 +71,8 @@ class Prompter:
         return str(text)
 
     def _plain(self, text: str) -> str:
-        """The text with every special token's name taken apart by a space."""
+        """The text with special tokens' names taken apart by a space, and no half letters."""
+        text = text.encode(errors="replace").decode()
         found = True
         while found:
             found = False

@@ -152,6 +152,7 @@ async def test_losses_in_a_row_are_waited_for_longer_and_longer(
 async def test_killed_and_frozen_at_any_point_of_a_real_answer(
     smolvlm: SmolVlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("ARM_OPERATOR_KEY", "a-key-that-is-no-key")
     monkeypatch.setattr("armlabd.inference.smolvlm.RESTART_DELAYS_S", (0.0,))
     monkeypatch.setattr("armlabd.inference.smolvlm.GRACE_S", 0.0)
     for sent, warm, answer_s in (
@@ -173,7 +174,16 @@ async def test_killed_and_frozen_at_any_point_of_a_real_answer(
         frozen = sent == signal.SIGSTOP
         assert caught.value.code is (Code.MODEL_TIMEOUT if frozen else Code.MODEL_LOST)
     assert is_plan((await smolvlm.answer(question())).text)
+    gets_no_keys_and_goes_first(smolvlm.pid)
     await idle_death(smolvlm)
+
+
+def gets_no_keys_and_goes_first(pid: int | None) -> None:
+    assert pid is not None
+    proc = Path(f"/proc/{pid}")
+    assert b"ARM_" not in (proc / "environ").read_bytes()
+    assert int((proc / "oom_score_adj").read_text()) == 900
+    assert os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
 
 
 async def idle_death(backend: SmolVlm) -> None:
@@ -292,14 +302,3 @@ async def test_a_worker_that_cannot_be_started_is_said(
     error = await refused(SmolVlm(WorkerSettings(str(tiny_folder), "tiny")))
     assert error.code is Code.MODEL_LOST
     assert "could not be started" in error.sentence
-
-
-async def test_the_worker_gets_no_keys_and_is_the_first_to_go(
-    smolvlm: SmolVlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARM_OPERATOR_KEY", "a-key-that-is-no-key")
-    await smolvlm.warm()
-    proc = Path(f"/proc/{smolvlm.pid}")
-    assert b"ARM_" not in (proc / "environ").read_bytes()
-    assert int((proc / "oom_score_adj").read_text()) == 900
-    assert os.getpriority(os.PRIO_PROCESS, smolvlm.pid or 0) > os.getpriority(os.PRIO_PROCESS, 0)
