@@ -10,10 +10,12 @@ import asyncio
 import logging
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Final
 
@@ -79,9 +81,21 @@ def run(suite: Suite, goals: Sequence[Goal]) -> list[Played]:
         return _share(suite.subject, goals)
     shares = [goals[k : k + SHARE] for k in range(0, len(goals), SHARE)]
     spawn = multiprocessing.get_context("spawn")  # threads of ours do not survive a fork
-    with ProcessPoolExecutor(suite.processes, mp_context=spawn) as pool:
+    with ProcessPoolExecutor(suite.processes, spawn, _leave_with_parent) as pool:
         parts = pool.map(_share, [suite.subject] * len(shares), shares)
         return [played for part in parts for played in part]
+
+
+def _leave_with_parent() -> None:
+    """A process of the pool ends when the one that began it is gone, however it went."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch(sentinel: int) -> None:
+        wait([sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, args=(parent.sentinel,), daemon=True).start()
 
 
 def _share(subject: Subject, goals: Sequence[Goal]) -> list[Played]:
