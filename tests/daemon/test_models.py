@@ -91,7 +91,7 @@ async def test_without_a_model_the_rules_plan_and_nobody_is_asked(
     assert server.seen == []
 
 
-async def test_auto_takes_the_model_that_is_named_and_warms_it(
+async def test_case_74_the_model_is_warmed_at_the_start(
     server: OllamaStandIn, tmp_path: Path
 ) -> None:
     async with house(tmp_path, settings(server, "one:1b")) as one:
@@ -115,6 +115,19 @@ async def test_a_start_waits_for_no_model(server: OllamaStandIn, tmp_path: Path)
     server.faults.load_s = 30.0
     async with house(tmp_path, settings(server, "one:1b")) as one:
         assert (await until(one, "loading"))["model"] == "one:1b"
+
+
+async def test_case_75_status_tells_cold_loading_and_warm(
+    server: OllamaStandIn, tmp_path: Path
+) -> None:
+    server.faults.load_s = 0.3
+    async with house(tmp_path, settings(server, "one:1b")) as one:
+        assert (await until(one, "loading"))["state"] == one.status()["state"] == "loading"
+        assert (await until(one, "warm"))["facts"]["window"] == 8192
+        server.expire("one:1b")
+        await until(one, "cold")
+        assert one.status()["state"] == "cold"
+    assert {body["keep_alive"] for body in server.asked} == {3600}
 
 
 # --- what is listed -------------------------------------------------------------------------------
