@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armlabd.gate.tools import ToolTable
+from armlabd.plan import words as w
 from armlabd.plan.calls import plan_of_skills, plan_of_tools
 from armlabd.plan.context import PlanContext
 from armlabd.plan.plan import Plan
@@ -19,11 +20,15 @@ from armlabd.plan.prompt import ASKED, Wording, short
 from armlabd.plan.question import Question
 from armlabd.plan.rules import only_looks
 from armlabd.plan.schema_check import faults
+from armlabd.plan.text import tokens_of, vocabulary
 from armlabd.verdict import Code
 
 MAX_CHARS = 20_000  # of an answer; the longest plan of the schema is far shorter
 MAX_DEPTH = 12  # of nesting; the schema needs 4
 _FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
+EXCEPTING = frozenset(
+    ("not", "except", "but", "other", "others", "without", "than", "don't", "dont", "instead")
+)  # a goal with one of these may name a thing in order to leave it alone
 IDLE = frozenset({"get_status", "look"})  # steps that change nothing on the table
 
 Read = Plan | Question | NotPossible | tuple[str, ...]
@@ -61,10 +66,26 @@ class Reader:
         if self.tools is not None:
             made: Read = plan_of_tools(calls, self.tools, self.planner, self.goal)
         else:
+            other = self._other_than_named(calls, wording)
+            if other:
+                return (other,)
             made = plan_of_skills(calls, wording.listed, self.context, self.planner, self.goal)
         if isinstance(made, Plan) and _is_idle(made) and not only_looks(self.goal):
             return ("nothing on the table would change by these steps",)
         return made
+
+    def _other_than_named(self, calls: list[dict[str, Any]], wording: Wording) -> str:
+        """A fault when the goal names things in view, by a word of theirs, and others are used."""
+        objects, places = wording.listed.objects, wording.listed.places
+        labels = [seen.label for seen in self.context.scene.objects]
+        said = set(tokens_of(self.goal, w.KNOWN | vocabulary(labels)).words)
+        named = {name for name, i in objects.items() if said & _own_words(labels[i])}
+        used = {call["object"] for call in calls if "object" in call}
+        beside = {places[call["place"]].beside for call in calls if "place" in call}
+        touched = used | {name for name, index in objects.items() if index in beside}
+        if not named or not used or named & touched or said & EXCEPTING:
+            return ""
+        return f"the goal names {', '.join(sorted(named))}, not {', '.join(sorted(used))}"
 
     def _question(self, value: dict[str, Any]) -> Read:
         """A model's question to a person; one that was answered is told the answer."""
@@ -116,6 +137,11 @@ def _no_constant(word: str) -> Any:
 def _line(text: str) -> str:
     """A model's words on one line, printable."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _own_words(label: str) -> set[str]:
+    """The words of a label that tell it from others: its colour, not that it is a block."""
+    return set(label.lower().split()) - w.BLOCK_NOUNS - w.THING_NOUNS
 
 
 def _is_idle(plan: Plan) -> bool:

@@ -31,6 +31,7 @@ from armlabd.plan.reading import parsed
 from armlabd.plan.rules import RulesPlanner
 from armlabd.verdict import Code
 
+TOLD = ("step ", "nothing on the table", "the goal names ")
 TOOLS = tool_table(Config())
 GOAL = "put the red block in the bin"
 PUT_RED = {"skill": "pick_and_place", "object": "red block", "place": "bin"}
@@ -152,6 +153,26 @@ async def test_a_plan_that_changes_nothing_is_no_plan_unless_looking_was_asked()
     assert isinstance(got.outcome, Question)
     assert got.attempts[0].faults == ("nothing on the table would change by these steps",)
     assert isinstance((await planned(Scripted(look), "what do you see?")).outcome, Plan)
+
+
+@pytest.mark.parametrize(
+    ("goal", "told"),
+    [
+        ("put the green block in the bin", True),
+        ("put the geren one in the bin", True),
+        ("put the red block in the bin", False),
+        ("put the red one beside the blue one", False),
+        ("tidy the table", False),  # names nothing: nothing to compare with
+        ("put everything but the green block in the bin", False),
+    ],
+)
+async def test_a_thing_that_the_goal_names_is_not_exchanged_for_another(
+    goal: str, told: bool
+) -> None:
+    got = await planned(Scripted(plan_of(PUT_RED)), goal)
+    fault = "the goal names green block, not red block"
+    assert [attempt.faults for attempt in got.attempts] == ([(fault,)] * 2 if told else [()])
+    assert isinstance(got.outcome, Question if told else Plan)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +346,7 @@ def test_every_random_walk_is_read_and_becomes_a_plan_or_an_answer(tools: Any) -
                 got = await planner.plan(GOAL, context(seen, holding=seed % 4 == 0))
                 ends[type(got.outcome).__name__] += 1
                 told = [fault for attempt in got.attempts for fault in attempt.faults]
-                assert all(fault.startswith(("step ", "nothing on the table")) for fault in told)
+                assert all(fault.startswith(TOLD) for fault in told)
         return ends
 
     ends = asyncio.run(walks())
