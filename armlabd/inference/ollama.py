@@ -59,6 +59,7 @@ class Ollama:
         self._asking: set[asyncio.Future[Any]] = set()
         self._failure: ModelError | None = None
         self._window = settings.window  # smaller when the server loaded it with less
+        self._window_told = False
         self._load_s = 0.0
 
     @property
@@ -145,7 +146,8 @@ class Ollama:
             await self._load()
             loaded = await self._loaded()
         asked = self._settings.window
-        self._window = min(asked, loaded.window or asked) if loaded else asked
+        told = None if loaded is None else loaded.window
+        self._window, self._window_told = min(asked, told or asked), told is not None
 
     async def _load(self) -> None:
         """Wait for the load that goes on, or begin one. Whoever leaves does not end it."""
@@ -286,9 +288,11 @@ class Ollama:
     def _check_whole_prompt(self, ask: Ask, counted: int) -> None:
         """Raises ModelError when the server read less than any tokenizer makes of the question.
 
-        Nothing counted proves nothing: zero-valued fields are left out, and a prompt that was
-        read before is not always counted again.
+        Asked only where the server does not tell the window that it loaded: where it does, what
+        might not fit was never sent, and a small count means that some was read before.
         """
+        if self._window_told:
+            return
         least = least_tokens(ask.system) + least_tokens(ask.prompt)
         if 0 < counted < least:
             raise ModelError(

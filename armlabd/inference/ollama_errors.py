@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from armlabd.inference.backend import ModelError
 from armlabd.verdict import Code
 
+NOT_FOUND = 404
 MAX_QUOTE = 300  # characters of a server's words that are repeated
 SMALLER = "End other programs, choose a smaller model, or lower [planner.ollama] num_ctx."
 START = "Start it (systemctl start ollama), or correct [planner.ollama] url."
@@ -52,10 +53,12 @@ BY_STATUS: Mapping[int, tuple[Code, str]] = {
 def of_server(model: str, status: int, words: str) -> ModelError:
     """The error for what a server said, under an HTTP status or in a line of a stream."""
     said = " ".join(words.split())[:MAX_QUOTE]
+    if status == NOT_FOUND:
+        return absent(model)
     known = next((known for known in KNOWN if known.words in said.lower()), None)
     if known is not None:
         return ModelError(known.code, f"Ollama says of {model}: {said}. {known.remedy}")
-    if status == 404 or "not found" in said.lower():
+    if "not found" in said.lower():
         return absent(model)
     code, remedy = BY_STATUS.get(status, (Code.MODEL_LOST, LOG))
     return ModelError(code, f"Ollama says of {model}: {said or status}. {remedy}")

@@ -141,7 +141,7 @@ FAULTS: list[tuple[dict[str, Any], Code, str]] = [
     ({"end_after": 3}, Code.MODEL_LOST, "without its last line"),
     ({"stall_after": 3}, Code.MODEL_TIMEOUT, "fell silent for 0.2 s"),
     ({"thinking_only": True}, Code.MODEL_ANSWER, "it only thought aloud"),
-    ({"prompt_count": 3}, Code.MODEL_ANSWER, "read only 3 tokens"),
+    ({"prompt_count": 3, "old": True}, Code.MODEL_ANSWER, "read only 3 tokens"),
     ({"strict_window": True, "window": 6}, Code.OUT_OF_RANGE, "num_ctx"),
     ({"raw": b"<html>a proxy</html>\n"}, Code.MODEL_ANSWER, "it is no JSON."),
     ({"raw": b"[1]\n"}, Code.MODEL_ANSWER, "it is no JSON object"),
@@ -384,6 +384,21 @@ async def test_a_closed_client_asks_nothing_any_more(server: OllamaStandIn) -> N
     with pytest.raises(ModelError, match="it was closed"):
         await backend.answer(asked())
     assert len(server.asked) == 1
+
+
+async def test_a_prompt_that_was_read_before_may_be_counted_in_part(
+    server: OllamaStandIn,
+) -> None:
+    server.faults.prompt_count = 3
+    async with client(server.url) as backend:
+        assert (await backend.answer(asked())).prompt_tokens == 3
+
+
+async def test_a_model_named_after_a_cloud_is_absent_like_any_other(
+    server: OllamaStandIn,
+) -> None:
+    error = await refused(server, model="cloudy:7b")
+    assert "armlabd models fetch cloudy:7b" in error.sentence
 
 
 # --- addresses, names, tokens ---------------------------------------------------------------------
