@@ -14,6 +14,7 @@ from armlabd.gate.tools import ToolTable
 from armlabd.plan import words as w
 from armlabd.plan.calls import plan_of_skills, plan_of_tools
 from armlabd.plan.context import PlanContext
+from armlabd.plan.names import fits
 from armlabd.plan.plan import Plan
 from armlabd.plan.planner import NotPossible
 from armlabd.plan.prompt import ASKED, Wording, short
@@ -26,9 +27,9 @@ from armlabd.verdict import Code
 MAX_CHARS = 20_000  # of an answer; the longest plan of the schema is far shorter
 MAX_DEPTH = 12  # of nesting; the schema needs 4
 _FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
-EXCEPTING = frozenset(
-    ("not", "except", "but", "other", "others", "without", "than", "don't", "dont", "instead")
-)  # a goal with one of these may name a thing in order to leave it alone
+# A goal with one of these may name a thing in order to leave it alone.
+_EXCEPTING = ("not", "never", "don't", "dont", "except", "but", "without", "leave", "keep")
+EXCEPTING = frozenset({*_EXCEPTING, "other", "others", "than", "instead"})
 IDLE = frozenset({"get_status", "look"})  # steps that change nothing on the table
 
 Read = Plan | Question | NotPossible | tuple[str, ...]
@@ -75,17 +76,17 @@ class Reader:
         return made
 
     def _other_than_named(self, calls: list[dict[str, Any]], wording: Wording) -> str:
-        """A fault when the goal names things in view, by a word of theirs, and others are used."""
-        objects, places = wording.listed.objects, wording.listed.places
+        """A fault when the goal names a thing and no step has to do with it; else empty."""
         labels = [seen.label for seen in self.context.scene.objects]
         said = set(tokens_of(self.goal, w.KNOWN | vocabulary(labels)).words)
-        named = {name for name, i in objects.items() if said & _own_words(labels[i])}
-        used = {call["object"] for call in calls if "object" in call}
-        beside = {places[call["place"]].beside for call in calls if "place" in call}
-        touched = used | {name for name, index in objects.items() if index in beside}
-        if not named or not used or named & touched or said & EXCEPTING:
+        if not any("object" in call for call in calls) or said & EXCEPTING:
             return ""
-        return f"the goal names {', '.join(sorted(named))}, not {', '.join(sorted(used))}"
+        telling = w.COLOURS.union(*map(_own_words, labels)) - vocabulary(self.context.places)
+        touched = [labels[index] for index in _touched(calls, wording)]
+        missing = [
+            word for word in sorted(said & telling) if not any(fits((word,), t) for t in touched)
+        ]
+        return f"the goal says {missing[0]}, and no step has to do with that" if missing else ""
 
     def _question(self, value: dict[str, Any]) -> Read:
         """A model's question to a person; one that was answered is told the answer."""
@@ -137,6 +138,14 @@ def _no_constant(word: str) -> Any:
 def _line(text: str) -> str:
     """A model's words on one line, printable."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _touched(calls: list[dict[str, Any]], wording: Wording) -> set[int]:
+    """The objects that are moved, or put something beside, by index."""
+    objects, places = wording.listed.objects, wording.listed.places
+    moved = {objects[call["object"]] for call in calls if "object" in call}
+    beside = {places[call["place"]].beside for call in calls if "place" in call}
+    return moved | {index for index in beside if index is not None}
 
 
 def _own_words(label: str) -> set[str]:
