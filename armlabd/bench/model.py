@@ -48,6 +48,7 @@ class _Found:
     single: list[Answer] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)  # % of the token time
     pictures: list[Answer] = field(default_factory=list)
+    told_ms: list[float] = field(default_factory=list)
     cancels_ms: list[float] = field(default_factory=list)
 
 
@@ -163,6 +164,8 @@ async def _cancels(backend: SmolVlm, count: int, sees: bool, found: _Found) -> N
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+        found.told_ms.append((time.monotonic_ns() - asked_ns) / NS_PER_MS)
+        await backend.warm()  # it is free again
         found.cancels_ms.append((time.monotonic_ns() - asked_ns) / NS_PER_MS)
     if backend.pid is None:
         raise BenchError("A cancelled question cost the worker: it did not let go in time.")
@@ -230,8 +233,11 @@ def _sections(found: _Found, sees: bool) -> tuple[Section, ...]:
             Figure.of("prompt with one tile", "s", seconds),
         )
         sections.append(Section("One picture", seen))
-    cancels = Figure.of("cancel to let go", "ms", found.cancels_ms, bars.CANCEL_MS, "p99")
-    return (*sections, Section("Letting go", (cancels,)), Section("Memory", _memory(found)))
+    letting_go = (
+        Figure.of("cancel to the asker's return", "ms", found.told_ms),
+        Figure.of("cancel to let go", "ms", found.cancels_ms, bars.CANCEL_MS, "p99"),
+    )
+    return (*sections, Section("Letting go", letting_go), Section("Memory", _memory(found)))
 
 
 def _plan_figures(found: _Found) -> tuple[Figure, ...]:

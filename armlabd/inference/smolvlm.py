@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from armlabd.inference import memory
@@ -47,7 +47,8 @@ class SmolVlm(Backend):
         self._unloaded: ModelError | None = None  # why the worker is being ended by us
         self._losses, self._not_before_s = 0, 0.0
         self._idle: asyncio.TimerHandle | None = None
-        self._unloads: set[asyncio.Task[None]] = set()
+        self._after: set[asyncio.Task[None]] = set()  # what goes on when nobody waits for it
+        self._settling: asyncio.Task[None] | None = None
         self._number = 0
         self._pairs: BytePairs | None = None
         self._pairs_read = False
@@ -88,7 +89,7 @@ class SmolVlm(Backend):
     async def answer(self, ask: Ask) -> Answer:
         """The model's text; loads it first. Raises ModelError."""
         async with self._turn:
-            self._stay()
+            await self._settled()
             load_s = await self._loaded()
             try:
                 return await self._asked(ask, load_s)
@@ -96,9 +97,9 @@ class SmolVlm(Backend):
                 self._rest()
 
     async def warm(self) -> None:
-        """Load the model. Raises ModelError."""
+        """Load the model, once a question that was taken back has let go. Raises ModelError."""
         async with self._turn:
-            self._stay()
+            await self._settled()
             try:
                 await self._loaded()
             finally:
@@ -114,7 +115,7 @@ class SmolVlm(Backend):
         """Unload for good."""
         self._closed = True
         await self.unload()
-        await asyncio.gather(*self._unloads, return_exceptions=True)
+        await asyncio.gather(*self._after, return_exceptions=True)
 
     async def state(self) -> ModelState:
         """What the model is doing; loads nothing."""
@@ -201,7 +202,8 @@ class SmolVlm(Backend):
             async with asyncio.timeout(ask.answer_s + GRACE_S):
                 reply = await self._exchanged(process, number, ask)
         except asyncio.CancelledError:
-            await self._settle(process, number)
+            # who takes a question back does not wait for the worker; the next question does
+            self._settling = self._later(self._settle(process, number))
             raise
         except TimeoutError:
             await self._drop(process)
@@ -252,6 +254,13 @@ class SmolVlm(Backend):
             raise self._unloaded or self._lost(process.cause())
         return reply
 
+    async def _settled(self) -> None:
+        """Wait until a question that was taken back has let go."""
+        self._stay()
+        if self._settling is not None:
+            await asyncio.wait([self._settling])
+            self._settling = None
+
     async def _settle(self, process: WorkerProcess, number: int) -> None:
         """Take the question back; a worker that does not give it up in time is ended."""
         settled = False
@@ -285,7 +294,8 @@ class SmolVlm(Backend):
     def _on_end(self) -> None:
         """It is gone. One that nobody ended and nobody was asking is noticed here."""
         process = self._process
-        if process is None or not process.gone or self._turn.locked() or self._loading:
+        settling = self._settling is not None and not self._settling.done()
+        if process is None or not process.gone or self._turn.locked() or self._loading or settling:
             return
         self._process, self._warm = None, False
         self._lost(process.cause())
@@ -316,10 +326,11 @@ class SmolVlm(Backend):
         if not self._turn.locked():
             self._later(self.unload())
 
-    def _later(self, work: Any) -> None:
-        task = asyncio.ensure_future(work)
-        self._unloads.add(task)
-        task.add_done_callback(self._unloads.discard)
+    def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._after.add(task)
+        task.add_done_callback(self._after.discard)
+        return task
 
     def _described(self) -> tuple[Warmth, str, str]:
         if self._warm:

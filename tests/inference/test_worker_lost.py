@@ -118,9 +118,29 @@ async def test_a_deaf_worker_is_ended_when_its_question_is_taken_back(
     await backend.warm()
     task = asyncio.create_task(backend.answer(question()))
     await asyncio.sleep(0.05)
+    pid = backend.pid
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert backend.pid == pid  # nobody waited for it
+    monkeypatch.setattr(process, "WORKER", (str(ODD), "chatty"))
+    assert (await backend.answer(question())).text == "{}"
+    assert backend.pid != pid
+    await backend.close()
+
+
+async def test_closing_ends_what_is_still_letting_go(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = odd("deaf", tiny_folder, monkeypatch)
+    monkeypatch.setattr(smolvlm, "SETTLE_S", 600.0)
+    await backend.warm()
+    task = asyncio.create_task(backend.answer(question()))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await backend.close()
     assert backend.pid is None
 
 
