@@ -63,8 +63,26 @@ def stop_check(subject: Subject) -> Check:
 
 
 def model_check(subject: Subject) -> Check:
-    """No model is needed so far."""
-    return ok("model", "None is used: sentences are understood by rules, pictures by colour.")
+    """The model that plans, as the daemon sees it; without a daemon, what the settings name."""
+    planner = (subject.status or {}).get("planner")
+    if isinstance(planner, Mapping):
+        return _planner(planner)
+    own = subject.config.planner
+    named = [name for name in (own.ollama.model, own.smolvlm.model) if name]
+    if own.backend == "rules" or not named:
+        return ok("model", "None is needed: sentences are understood by rules.")
+    return ok("model", f"The settings name {' and '.join(named)}; a running daemon looks for it.")
+
+
+def _planner(planner: Mapping[str, Any]) -> Check:
+    name = f"{planner.get('backend', '')} {planner.get('model', '')}".strip()
+    if not planner.get("model"):
+        return ok("model", "None is used: sentences are understood by rules.")
+    if planner.get("state") in ("absent", "failed"):
+        why = planner.get("detail") or planner.get("next") or "It cannot be used."
+        text = f"{name} does not plan, the rules do: {why}"
+        return finding("model", text, "armlabd models list")
+    return ok("model", f"{name} plans ({planner.get('state')}).")
 
 
 def keys_check(subject: Subject) -> Check:

@@ -335,3 +335,24 @@ def test_settings_that_cannot_be_used_end_the_command_with_2(tmp_path: Path) -> 
     path = tmp_path / "config.toml"
     path.write_text("[arm]\nport = 7\n")
     assert main(["doctor", "--config", str(path), "--state", str(tmp_path)]) == 2
+
+
+# --- the model ----------------------------------------------------------------------------------
+
+
+def test_a_model_that_fails_is_a_finding_with_the_daemons_own_words(patient: Patient) -> None:
+    planner = {"backend": "ollama", "model": "one:1b", "state": "warm", "detail": ""}
+    patient.change(status={"planner": planner})
+    assert patient.check("model").sentence == "ollama one:1b plans (warm)."
+    gone = "No Ollama answers. Start it."
+    patient.change(status={"planner": {**planner, "state": "failed", "detail": gone}})
+    assert gone in patient.finding("model").sentence
+    assert patient.finding("model").remedy == ("armlabd models list",)
+    patient.change(status={"planner": {"backend": "rules", "model": "", "state": "warm"}})
+    assert "by rules" in patient.check("model").sentence
+
+
+def test_without_a_daemon_the_settings_tell_which_model_is_meant(patient: Patient) -> None:
+    assert "None is needed" in patient.check("model").sentence
+    patient.change(config=patient.config(planner={"ollama": {"model": "one:1b"}}))
+    assert "The settings name one:1b" in patient.check("model").sentence
