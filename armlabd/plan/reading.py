@@ -79,7 +79,8 @@ class Reader:
         """A fault when the goal names a thing and no step has to do with it; else empty."""
         labels = [seen.label for seen in self.context.scene.objects]
         said = set(tokens_of(self.goal, w.KNOWN | vocabulary(labels)).words)
-        if not any("object" in call for call in calls) or said & EXCEPTING:
+        told = self.context.answers.keys() - {"goal"}  # a person may have chosen another thing
+        if not any("object" in call for call in calls) or said & EXCEPTING or told:
             return ""
         telling = w.COLOURS.union(*map(_own_words, labels)) - vocabulary(self.context.places)
         touched = [labels[index] for index in _touched(calls, wording)]

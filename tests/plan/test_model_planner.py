@@ -177,6 +177,12 @@ async def test_a_thing_that_the_goal_names_is_not_exchanged_for_another(
     assert isinstance(got.outcome, Question if missing else Plan)
 
 
+async def test_what_a_person_chose_instead_is_not_held_against_the_goal() -> None:
+    chosen = {"object:green block": "the red block"}
+    got = await planned(Scripted(plan_of(PUT_RED)), "bin the green block", answers=chosen)
+    assert isinstance(got.outcome, Plan)
+
+
 async def test_what_a_thing_is_put_beside_counts_as_named() -> None:
     beside = {**PUT_RED, "place": "beside blue block"}
     got = await planned(Scripted(plan_of(beside)), "put the red one next to the blue one")
