@@ -56,6 +56,8 @@ def _start_logging(config: Config) -> None:
 def _tell(ready: Ready) -> None:
     kind = "virtual arm" if ready.simulated else "real arm"
     say(f"armlabd answers at {ready.url} ({kind}), ready after {ready.start_s:.2f} s")
+    if ready.others:
+        say(f"other machines: {ready.others}")
     say(f"state: {ready.state}")
     for key in ready.new_keys:
         say(f"new {key.role.label} key, shown this once: {key.text}")

@@ -128,7 +128,8 @@ def status_lines(status: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     parts = [("arm", arm), ("camera", camera), ("planner", status["planner"])]
     if camera.get("model"):
         parts.append(("seeing model", camera["model"]))
-    for name, part in (*parts, ("button", status["button"])):
+    parts += [(name, status[name]) for name in ("button", "network", "disk") if status.get(name)]
+    for name, part in parts:
         after = f"  next: {part['next']}" if part.get("next") else ""
         own = f"{part['name']}, " if name == "planner" and part.get("name") else ""
         lines.append((f"{name}: {own}{part['state'].replace('_', ' ')}{after}", None))

@@ -46,13 +46,17 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Told once, when the door is open: where, which keys were made, and how long it took."""
+    """Told once, when the door is open: where, which keys were made, and how long it took.
+
+    `others` says where other machines reach the door; empty when they do not.
+    """
 
     url: str
     new_keys: tuple[NewKey, ...]
     state: Path
     start_s: float
     simulated: bool
+    others: str = ""
 
 
 async def serve(config: Config, options: Options, on_ready: Callable[[Ready], None]) -> None:
@@ -127,8 +131,11 @@ async def _serve_in(
         await server.start()
         write_note(state, server.url, options.simulated)
         took_s = time.monotonic() - began_s
-        on_ready(Ready(server.url, new_keys, state, took_s, options.simulated))
-        watching = _tell_systemd(lambda: rooms.core.cared_for, server.url)
+        network = rooms.open_network(server.port)
+        others = network.told()
+        on_ready(Ready(server.url, new_keys, state, took_s, options.simulated, others))
+        where = ", ".join((server.url, *network.urls))
+        watching = _tell_systemd(lambda: rooms.core.cared_for, where)
         await ended.wait()
         notify("STOPPING=1")
         log.info("leaving: the arm follows its exit policy (%s)", config.motion.exit)

@@ -123,3 +123,17 @@ async def test_closing_twice_or_before_opening_is_fine(open_door: Any) -> None:
         never = HttpServer(door.house)
         await never.close()
         await door.server.close()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+async def test_the_certificate_of_the_readme_is_one_that_clients_accept(
+    open_door: Any, tmp_path: Path
+) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    command = readme[readme.index("openssl req") : readme.index("sudo chown root:armlabd")]
+    command = command.replace("/etc/armlabd", str(tmp_path))
+    subprocess.run(command, shell=True, check=True, capture_output=True)
+    certificate, key = str(tmp_path / "tls.pem"), str(tmp_path / "tls.key")
+    async with open_door(http={"certificate": certificate, "key": key}) as door:
+        trusted = ssl.create_default_context(cafile=certificate)
+        assert (await door.ask("GET", "/healthz", ssl=trusted)).status == 200

@@ -50,6 +50,8 @@ OUTSIDE = {  # third-party package -> rooms that may import it
     "rich": {"cli"},
     "gpiod": {"motion"},
     "systemd": {"daemon"},
+    "zeroconf": {"daemon"},
+    "ifaddr": {"daemon"},
 }
 
 

@@ -36,7 +36,8 @@ class HostGuard:
     def of(cls, config: Config) -> HostGuard:
         """The board's own names, loopback, and what the settings add."""
         name = socket.gethostname().lower()
-        names = {*LOOPBACK, name, f"{name.split('.')[0]}.local", *config.http.allowed_hosts}
+        local = f"{name.split('.')[0]}.local"
+        names = {*LOOPBACK, name, local, announced_name(), *config.http.allowed_hosts}
         if config.http.host not in ("", "0.0.0.0", "::"):
             names.add(config.http.host)
         origins = {origin.lower().rstrip("/") for origin in config.http.allowed_origins}
@@ -71,6 +72,11 @@ class HostGuard:
             return urlsplit(origin).netloc.lower() == (host or "").lower()
         except ValueError:  # such as "http://[bad"
             return False
+
+
+def announced_name() -> str:
+    """The name by which this board announces itself over mDNS."""
+    return f"{socket.gethostname().lower().split('.')[0]}-arm.local"
 
 
 def single(request: web.Request, name: str) -> str | None:
