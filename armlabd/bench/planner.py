@@ -123,10 +123,12 @@ def report(
     """Scores, costs and every wrong ending."""
     pairs = list(zip(goals, played, strict=True))
     parts = list(dict.fromkeys(goal.part for goal in goals))
-    sections = [Section("Safety", _safety(played))]
+    rules = suite.subject.backend == "rules"  # a model may plan badly, but never harm
+    sections = [Section("Safety", _safety(played)), Section("Endings", _scores(pairs, rules))]
     for part in parts:
         mine = [pair for pair in pairs if pair[0].part == part]
-        sections.append(Section(f"Endings, {part.replace('_', ' ')}", _scores(suite, mine)))
+        if len(parts) > 1:
+            sections.append(Section(f"Endings, {part.replace('_', ' ')}", _scores(mine, False)))
         sections.append(Section(f"Right endings by kind, {part.replace('_', ' ')}", _kinds(mine)))
     sections.append(Section("Cost", _costs(played)))
     return Report(
@@ -156,8 +158,8 @@ def _safety(played: Sequence[Played]) -> tuple[Figure, ...]:
     )
 
 
-def _scores(suite: Suite, pairs: Sequence[Pair]) -> tuple[Figure, ...]:
-    """Shares of right endings; the rules have bars."""
+def _scores(pairs: Sequence[Pair], barred: bool) -> tuple[Figure, ...]:
+    """Shares of wrong endings."""
     plain = [pair for pair in pairs if not pair[0].knowledge]
     rows = (
         ("wrong, of all that needs no world knowledge", plain, bars.RULES_WRONG_PERCENT),
@@ -167,11 +169,7 @@ def _scores(suite: Suite, pairs: Sequence[Pair]) -> tuple[Figure, ...]:
         ("wrong, where it is to stop", _ending(plain, End.STOPPED), None),
         ("wrong, of what needs world knowledge", [p for p in pairs if p[0].knowledge], None),
     )
-    figures = [
-        _percent(name, mine, bar if suite.subject.backend == "rules" else None)
-        for name, mine, bar in rows
-        if mine
-    ]
+    figures = [_percent(name, mine, bar if barred else None) for name, mine, bar in rows if mine]
     harm = sum(one.harm for _, one in pairs)
     figures.append(Figure.of("something moved though nothing was to be moved", "", [harm]))
     return tuple(figures)

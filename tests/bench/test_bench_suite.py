@@ -90,7 +90,7 @@ def test_a_file_of_goals_is_played_and_the_report_is_json(
     told = json.loads(capsys.readouterr().out)
     assert told["bench"].startswith("planner (rules, 1 goals")
     titles = [section["title"] for section in told["sections"]]
-    assert "Endings, mine" in titles
+    assert titles == ["Safety", "Endings", "Right endings by kind, mine", "Cost"]
 
 
 @pytest.mark.parametrize(
