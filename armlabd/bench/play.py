@@ -129,7 +129,7 @@ def _refused_plans(rig: Rig, run_id: str) -> int:
     """Plans of a run that the checker refused, by its trace."""
     folder = rig.store.load(run_id)
     rows = [] if folder is None else folder.trace()
-    return sum(row.get("event") == "check" and row.get("ok") is False for row in rows)
+    return sum(row.get("event") == "check" and bool(row.get("faults")) for row in rows)
 
 
 class _Game:
