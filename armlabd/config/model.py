@@ -9,20 +9,16 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, model_validator
+from pydantic import Field, StrictBool, StringConstraints, model_validator
 
+from armlabd.config.part import Part
+from armlabd.config.stop import StopConfig
 from armlabd.table import CAMERA, MARKERS, OBJECTS, PLACES, Area, CameraModel, Marker, ObjectKind
 
 MIN_ALIGN_POINTS = 4
 Name = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f]+$")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Pair = tuple[Number, Number]
-
-
-class Part(BaseModel):
-    """One table of the file: unknown keys and loose types are faults."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class ArmConfig(Part):
@@ -135,19 +131,6 @@ class MotionConfig(Part):
     heartbeat_s: Annotated[float, Field(ge=0.1, le=2.0)] = 0.1
     tolerance_deg: Annotated[float, Field(ge=0.3, le=5)] = 1.0
     settle_s: Annotated[float, Field(ge=0.2, le=5)] = 1.0
-
-
-class ButtonConfig(Part):
-    """[stop.button]: the physical stop line."""
-
-    required: StrictBool = False
-
-
-class StopConfig(Part):
-    """[stop]: what a stop does."""
-
-    action: Literal["torque_off", "hold"] = "torque_off"
-    button: ButtonConfig = ButtonConfig()
 
 
 class CameraConfig(Part):

@@ -190,6 +190,11 @@ def _adjusted(config: Config, options: Options) -> Config:
     if options.simulated and config.camera.source == "none":
         camera = config.camera.model_copy(update={"source": "sim"})
         return config.model_copy(update={"camera": camera})
+    if not options.simulated and config.stop.button.board == "sim":
+        raise StartError(
+            '[stop.button] board = "sim" is the virtual arm\'s button; a real arm needs one of '
+            'its own. Name "pi4", "pi5", "orin", or chip and line, or start with --sim.'
+        )
     if not options.simulated and config.camera.source == "sim":
         raise StartError(
             '[camera] source = "sim" is the virtual arm\'s camera; a real arm may not be moved by '

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import TypedDict
 
 from armlabd.arm.calibration import Calibration, CalibrationError, parse
 from armlabd.arm.geometry import forward
@@ -11,7 +12,9 @@ from armlabd.arm.joints import ARM_JOINTS, Pose
 from armlabd.arm.limits import Box, LimitError, Limits, tighten
 from armlabd.arm.own import own_limits, own_pose
 from armlabd.config import Config
+from armlabd.config.stop import ButtonConfig
 from armlabd.gate.moves import CLEAR_Z_M
+from armlabd.motion.boards import BOARDS
 from armlabd.motion.fence import violation
 from armlabd.motion.settings import CoreSettings
 from armlabd.verdict import Code
@@ -137,6 +140,27 @@ def file_text(path: Path) -> str | None:
     return text
 
 
+class ButtonLine(TypedDict):
+    """What the core is told of the stop button's line."""
+
+    button_chip: str
+    button_line: str | int
+    button_pull_up: bool
+    button_release_s: float
+
+
+def button_line(button: ButtonConfig) -> ButtonLine:
+    """The line of the board, with chip and line of the settings in the place of the board's."""
+    board = BOARDS.get(button.board)
+    chip = "sim" if button.board == "sim" else button.chip or (board.chip if board else "")
+    return ButtonLine(
+        button_chip=chip,
+        button_line=board.line if board and button.line == "" else button.line,
+        button_pull_up=board is None or board.own_pull_up or chip != board.chip,
+        button_release_s=button.release_s,
+    )
+
+
 def core_settings(
     config: Config, state: Path, *, port: str, calibration: str | None, simulated: bool
 ) -> CoreSettings:
@@ -160,6 +184,7 @@ def core_settings(
         exit=motion.exit,
         stop_action=config.stop.action,
         button_required=config.stop.button.required,
+        **button_line(config.stop.button),
         lease_s=motion.lease_s,
         orphan_s=motion.orphan_s,
         heartbeat_s=motion.heartbeat_s,

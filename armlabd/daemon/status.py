@@ -15,7 +15,11 @@ from armlabd.execute.runs import RunManager
 from armlabd.motion.client import CoreClient
 
 NOT_ALIGNED = "not aligned: armlabd calibrate --align"
-NO_CORE = {
+NO_BUTTON = "no physical stop"
+HAND = "Keep a hand on the power switch of the servo supply."
+UNREAD = f"[stop.button] names a line that is not read: set required = true. {HAND}"
+PRESS_IT = "No press of it was ever seen: armlabd doctor --press"
+NO_CORE: dict[str, Any] = {
     "cause": "core_lost",
     "sentence": "The motion core is not there: nothing moves until it is back.",
     "since": None,
@@ -91,12 +95,21 @@ class StatusBoard:
         return {"state": "aligned", "next": "", **found.as_dict()}
 
     def _button(self) -> dict[str, Any]:
-        required = self._config.stop.button.required
-        after = "This version reads no stop line: set [stop.button] required = false to move."
+        state, wanted = self._client.snapshot, self._config.stop.button
+        told: dict[str, Any] = {"required": wanted.required}
+        if not wanted.required:
+            return {**told, "state": NO_BUTTON, "next": UNREAD if wanted.named else HAND}
+        if state is None:
+            return {**told, "state": "unknown", "next": NO_CORE["sentence"]}
+        line = state.button_line
+        proven = bool(line.get("proven_at"))
+        unproven = state.button == "released" and not proven
         return {
-            "required": required,
-            "state": "no reader" if required else "no physical stop",
-            "next": after if required else "Keep a hand on the power switch of the servo supply.",
+            **told,
+            "state": "unproven" if unproven else state.button,
+            "next": PRESS_IT if unproven else state.button_why,
+            "line": line.get("where", ""),
+            "proven_at": line.get("proven_at", ""),
         }
 
 

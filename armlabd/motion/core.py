@@ -18,14 +18,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from armlabd.arm.calibration import Calibration, CalibrationError, parse
 from armlabd.arm.joints import SERVO_IDS
 from armlabd.bus.errors import PortLost
 from armlabd.bus.port import Transport
 from armlabd.clock import Clock
 from armlabd.motion.attentive import AttentiveTransport
 from armlabd.motion.bringup import Link
-from armlabd.motion.button import Button, LineSource
+from armlabd.motion.button import LineSource, make_button
 from armlabd.motion.chain import ALL_SILENT
 from armlabd.motion.conductor import LOST_CYCLES, Conductor
 from armlabd.motion.cycles import Cycles
@@ -40,7 +39,7 @@ from armlabd.motion.measured import Measured
 from armlabd.motion.messages import StopResult
 from armlabd.motion.requests import STOPPED, Requests
 from armlabd.motion.servos import Servos, Sight
-from armlabd.motion.settings import CoreSettings, limits_of
+from armlabd.motion.settings import CoreSettings, calibration_of, limits_of
 from armlabd.motion.stop import Hold, StopLane
 from armlabd.motion.watch import Watch
 from armlabd.verdict import Code
@@ -84,7 +83,7 @@ class Core:
         self.publish: Callable[[Core], None] | None = None
         self.between: Callable[[], None] = _nothing
         self._say = say
-        self.button = Button(line, settings.button_required)
+        self.button = make_button(line, settings, disk, now_s)
         self.latch = Latch(settings.state_dir, disk, boot)
         self.lane = StopLane(self.latch, clock, settings.stop_action)
         self.marks = Marks(settings.state_dir, disk, boot, pid)
@@ -111,19 +110,10 @@ class Core:
             lambda: AttentiveTransport(open_transport(), clock, lambda: self.wanted()),
             clock,
             settings.baud,
-            self._calibration(),
+            calibration_of(settings, self.note),
             limits_of(settings),
             self.note,
         )
-
-    def _calibration(self) -> Calibration | None:
-        if self.settings.calibration is None:
-            return None
-        try:
-            return parse(self.settings.calibration)
-        except CalibrationError as error:
-            self.note(f"the calibration cannot be used: {error.sentence}")
-            return None
 
     def _latch_at_start(self, boot: str) -> None:
         cause = crash_cause(self.settings.state_dir, boot)
@@ -153,8 +143,7 @@ class Core:
         """One cycle: button, goal or enforcement, reading, judgement, books."""
         started_s = self.clock.monotonic()
         self.cycles.begin(started_s)
-        if self.button.look() not in ("none", "released") and not self.latch.stopped:
-            self.stop("button", "button", started_s)
+        self.look_at_button(started_s)
         try:
             self._bus_cycle(started_s)
         except PortLost as lost:
@@ -283,6 +272,13 @@ class Core:
             self.link.lose(why.sentence)
 
     # --- stop and clear
+
+    def look_at_button(self, now_s: float, woken: bool = False) -> None:
+        """Each cycle, and `woken` whenever its line has something to say: a press stops."""
+        if self.button.look(now_s, woken) or (self.button.stops and not self.latch.stopped):
+            self.note(f"stop button: {self.button.state}. {self.button.why}")
+            self.stop("button", "button", self.button.tripped_s)
+            self._push_s = now_s  # everybody is told at the end of this cycle or the next
 
     def stop(self, code: str, by: str, received_s: float | None = None) -> StopResult:
         """The stop lane; works in every state and never raises."""

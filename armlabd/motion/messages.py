@@ -193,6 +193,8 @@ class CoreState:
     servos: Mapping[str, Any] = field(default_factory=dict)
     calibrated: bool = False
     button: str = "none"
+    button_why: str = ""
+    button_line: Mapping[str, Any] = field(default_factory=dict)
     lease: bool = False
     run: str | None = None
     counters: Mapping[str, Any] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from typing import Any
 from armlabd.arm.joints import Pose
 from armlabd.clock import Clock, SystemClock
 from armlabd.motion.adapter import Adapter
+from armlabd.motion.button import LineSource
 from armlabd.motion.core import Core
 from armlabd.motion.disk import ThreadDisk
 from armlabd.motion.latch import boot_id
@@ -34,6 +35,7 @@ SKIP_PUSH = 65_536  # with more than this unread a push is left out
 SLOW_PUSHES = 25  # a slow part with every 25th push: once a second
 COLLECT_TICKS = 6000  # once a minute
 VIRTUAL_PORT_S = 1.0
+SIM_BUTTON = "sim"  # in the place of a chip's label: the virtual arm's button
 LISTEN_LOOKS = 16  # one look in so many that does not wait is for new peers too
 TOLD = ("stop", "clear", "move", "park", "come_inside")  # their answers change the state
 _NONE: list[int] = []
@@ -98,7 +100,8 @@ class Server:
         self._unsent: list[int] = []  # peers that have left something unread
         self._listener = _listen(self.path)
         self._numbers = [self._listener.fileno()]  # for select: the listener, then the peers
-        self._poller = select.poll()  # for a look without waiting: the peers alone
+        self._poller = select.poll()  # for a look without waiting: button and peers
+        self._button_fd = -1
         core.publish = self._publish
         core.between = lambda: self.poll(0.0)
         core.wanted = self._wanted
@@ -117,7 +120,12 @@ class Server:
                 core.work()
 
     def poll(self, wait_s: float) -> None:
-        """Wait for requests at most `wait_s`; carry out those that came, stops first."""
+        """Wait for requests at most `wait_s`; carry out those that came, stops first.
+
+        The button's line is waited for too: a press does not wait for the next cycle.
+        """
+        if self.core.button.fd != self._button_fd:
+            self._follow_button(self.core.button.fd)
         if wait_s <= 0.0 and not self._unsent and self._looks % LISTEN_LOOKS:
             readable = [number for number, _ in self._poller.poll(0)]
             writable: list[int] = self._unsent
@@ -130,15 +138,17 @@ class Server:
 
     def _serve(self, readable: list[int], writable: list[int]) -> None:
         received_s = self.clock.monotonic()
+        if self._button_fd in readable:
+            self.core.look_at_button(received_s, woken=True)
         for number in writable:
             self.peers[number].flush()
         came: list[tuple[Peer, dict[str, Any]]] = []
         for number in readable:
             peer = self.peers.get(number)
-            if peer is None:
-                self._accept()
-            else:
+            if peer is not None:
                 came += [(peer, message) for message in peer.receive()]
+            elif number == self._listener.fileno():
+                self._accept()
         if len(came) > 1:
             came.sort(key=lambda item: item[1].get("do") != "stop")
         for peer, message in came:
@@ -148,6 +158,16 @@ class Server:
     def _wanted(self) -> bool:
         """True when a peer has said something that is not yet read."""
         return bool(self._poller.poll(0))
+
+    def _follow_button(self, number: int) -> None:
+        """Wait on the button's line as it is now: it may have been lost, or be back."""
+        if self._button_fd >= 0:
+            self._numbers.remove(self._button_fd)
+            self._poller.unregister(self._button_fd)
+        if number >= 0:
+            self._numbers.append(number)
+            self._poller.register(number, select.POLLIN)
+        self._button_fd = number
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -225,6 +245,19 @@ class Server:
         self._listener.close()
         with contextlib.suppress(OSError):
             os.unlink(self.path)
+
+
+def line_of(settings: CoreSettings) -> LineSource | None:
+    """The stop button's line; gpiod is imported only where there is one."""
+    if not settings.button_required or not settings.button_chip:
+        return None
+    if settings.button_chip == SIM_BUTTON:
+        from armlabd.motion.pipe_line import PipeLine
+
+        return PipeLine(settings.state_dir)
+    from armlabd.motion.gpio_line import GpioLine
+
+    return GpioLine(settings.button_chip, settings.button_line, pull_up=settings.button_pull_up)
 
 
 def _listen(path: str) -> socket:
@@ -309,7 +342,8 @@ def main(argv: list[str] | None = None) -> None:
     disk = ThreadDisk()
     try:
         adapter = Adapter(settings.state_dir, settings.port, settings.baud, clock, disk)
-        core = Core(settings, clock, adapter.open, disk, boot=boot_id(), pid=os.getpid(), say=say)
+        line, boot, pid = line_of(settings), boot_id(), os.getpid()
+        core = Core(settings, clock, adapter.open, disk, line=line, boot=boot, pid=pid, say=say)
         core.link.on_ready = adapter.confirm
         server = Server(core, clock)
     except (OSError, SettingsError) as error:
@@ -327,4 +361,5 @@ def main(argv: list[str] | None = None) -> None:
     finally:
         server.close()
         core.link.close()
+        core.button.close()
         disk.close()

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from armlabd.arm.calibration import Calibration, CalibrationError, parse
 from armlabd.arm.limits import CEILINGS, LimitError, Limits
 
 Joints5 = tuple[float, float, float, float, float]
@@ -47,6 +49,10 @@ class CoreSettings:
     exit: str = "park"
     stop_action: str = "torque_off"
     button_required: bool = False
+    button_chip: str = ""  # its label; "sim" is the virtual arm's button; "" names no line
+    button_line: str | int = ""  # its name, or its number on the chip
+    button_pull_up: bool = True
+    button_release_s: float = 0.2
     lease_s: float = 0.5
     orphan_s: float = 60.0
     heartbeat_s: float = 0.1
@@ -101,6 +107,7 @@ _POSITIVE = (
     "hold_torque_percent",
     "lease_s",
     "orphan_s",
+    "button_release_s",
     "heartbeat_s",
     "tolerance_deg",
     "settle_s",
@@ -132,3 +139,14 @@ def limits_of(settings: CoreSettings) -> Limits:
         return Limits.from_dict(settings.limits)
     except LimitError as error:
         raise SettingsError(error.sentence) from None
+
+
+def calibration_of(settings: CoreSettings, note: Callable[[str], None]) -> Calibration | None:
+    """The calibration that was handed over; None, with a note, when it cannot be used."""
+    if settings.calibration is None:
+        return None
+    try:
+        return parse(settings.calibration)
+    except CalibrationError as error:
+        note(f"the calibration cannot be used: {error.sentence}")
+        return None

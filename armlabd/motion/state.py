@@ -78,6 +78,7 @@ def quick_state(core: Core) -> dict[str, Any]:
         "grip_percent": None if pose is None else round(pose.grip, 2),
         "calibrated": link.calibration is not None and link.state != "calibration_differs",
         "button": core.button.state,
+        "button_why": core.button.why,
         "lease": core.lease.alive(now_s),
         "run": None if job is None else job.run,
         "settings_digest": core.digest,
@@ -109,6 +110,7 @@ def _stop(core: Core) -> dict[str, Any]:
         "by": cause.by,
         "written": lane.written,
         "confirmed": lane.confirmed,
+        "latency_us": lane.latency_us,
         "of": 6,
         "held": lane.held,
         "on_disk": core.latch.on_disk,
@@ -126,6 +128,7 @@ def slow_state(core: Core) -> dict[str, Any]:
         "counters": _counters(core),
         "cycle": core.cycles.report(),
         "scheduling": core.scheduling,
+        "button_line": core.button.details(),
         "notes": list(core.notes)[-10:],
     }
 

@@ -273,11 +273,56 @@ def test_a_free_arm_shows_no_stop_and_its_run() -> None:
     json.dumps(status)
 
 
-@pytest.mark.parametrize(("required", "state"), [(False, "no physical stop"), (True, "no reader")])
-def test_the_button_is_told_truthfully_with_what_to_do(required: bool, state: str) -> None:
-    button = board(CoreState(), required)["button"]
-    assert button["state"] == state
-    assert button["next"]
+PROVEN = {"proven_at": "2026-11-30T12:00:00+0000", "where": "line GPIO5 of pinctrl-rp1"}
+
+
+@pytest.mark.parametrize(
+    ("button", "why", "line", "state", "words"),
+    [
+        ("missing", "No line is named.", {}, "missing", "No line"),
+        ("broken", "Check it.", {}, "broken", "Check it."),
+        ("pressed", "Release it.", PROVEN, "pressed", "Release it."),
+        ("released", "", {}, "unproven", "armlabd doctor --press"),
+        ("released", "", PROVEN, "released", ""),
+    ],
+)
+def test_the_button_is_told_truthfully_with_what_to_do(
+    button: str, why: str, line: dict[str, Any], state: str, words: str
+) -> None:
+    core = CoreState(button=button, button_why=why, button_line=line)
+    told = board(core, required=True)["button"]
+    assert (told["state"], told["required"]) == (state, True)
+    assert words in told["next"]
+    assert bool(told["next"]) == (state != "released")
+
+
+def test_a_button_that_is_not_required_is_no_physical_stop_whatever_the_core_says() -> None:
+    told = board(CoreState(button="released", button_line=PROVEN))["button"]
+    assert told["state"] == "no physical stop"
+    assert "Keep a hand" in told["next"]
+    assert board(None, required=True)["button"]["state"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, ("", "", True)),
+        ({"board": "pi5"}, ("pinctrl-rp1", "GPIO5", True)),
+        ({"board": "pi4", "line": "GPIO6"}, ("pinctrl-bcm2711", "GPIO6", True)),
+        ({"board": "orin"}, ("tegra234-gpio", "PQ.05", False)),
+        ({"board": "orin", "chip": "expander"}, ("expander", "PQ.05", True)),
+        ({"chip": "own", "line": 0}, ("own", 0, True)),
+        ({"board": "sim"}, ("sim", "", True)),
+    ],
+)
+def test_the_core_is_told_the_line_of_the_board_or_the_named_one(
+    tmp_path: Path, given: dict[str, Any], told: tuple[str, str | int, bool]
+) -> None:
+    settings = config(stop={"button": {"required": True, "release_s": 0.5, **given}})
+    core = core_settings(settings, tmp_path, port="p", calibration=None, simulated=True)
+    assert (core.button_chip, core.button_line, core.button_pull_up) == told
+    assert core.button_release_s == 0.5
+    assert CoreSettings.from_json(core.to_json()).button_line == core.button_line
 
 
 def test_every_part_says_what_to_do_next() -> None:

@@ -347,7 +347,7 @@ def test_case_19_nothing_clears_or_moves_while_the_button_is_pressed(make: Make)
     arena = make(line=line).ready()
     assert arena.now("clear", by="a person", role="operator")["code"] == "cannot_clear"
     line.level = False
-    arena.run(0.02)
+    arena.run(0.25)
     assert arena.core.latch.stopped, "releasing alone clears nothing"
     assert arena.now("clear", by="a person", role="operator")["code"] == "ok"
     line.level = None
