@@ -28,6 +28,13 @@ def stop(count: int = 0) -> Report:
     return measure(count)
 
 
+def button(count: int = 0) -> Report:
+    """Presses of the virtual arm's stop button; `count` idle and under stress (0 = 1,000)."""
+    from armlabd.bench.button import measure
+
+    return measure(count)
+
+
 def bus(count: int = 0) -> Report:
     """The six-servo read beside a bare loop, and the faults it survives; `count` reads after each.
 
@@ -52,6 +59,7 @@ def model(count: int = 0, folder: Path | None = None) -> Report:
 BENCHES: dict[str, Callable[[int], Report]] = {
     "start": start,
     "stop": stop,
+    "button": button,
     "bus": bus,
     "model": model,
 }

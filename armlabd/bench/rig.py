@@ -34,14 +34,15 @@ hidden_errors = false
 class Rig:
     """One running daemon. Times are monotonic ns."""
 
-    def __init__(self, place: Place, name: str) -> None:
+    def __init__(self, place: Place, name: str, more: str = "") -> None:
+        """`more` are settings besides ours, as TOML."""
         self.place = place
         self.base = place.folder / name
         self.state = self.base / "sim"
         self.base.mkdir()
         self._key = secrets.token_hex(16)
         config = self.base / "config.toml"
-        config.write_text(SETTINGS)
+        config.write_text(SETTINGS + more)
         command = ["-m", "armlabd", "run", "--sim", "--port", "0"]
         keys = {"ARM_OPERATOR_KEY": self._key, "ARM_API_KEY": secrets.token_hex(16)}
         self.spawned_ns = time.monotonic_ns()

@@ -102,12 +102,12 @@ def _at_core(bench: _Bench) -> list[Figure]:
     with bare.sketch(bench.place) as sketch, prompt():
         reference = stops.bare(bench.count, sketch)
     beside = Figure.of("bare two-process sketch, event to frame", "ms", reference)
-    return [*_figures(found, bars.STOP_AT_CORE_MS), beside]
+    return [*found.figures(bars.STOP_AT_CORE_MS), beside]
 
 
 def _by_http(bench: _Bench, bar: Bar) -> list[Figure]:
     with bench.rig.world() as world, bench.rig.door() as door:
-        return _figures(stops.by_http(bench.share(HTTP_SHARE), door, world), bar)
+        return stops.by_http(bench.share(HTTP_SHARE), door, world).figures(bar)
 
 
 def _by_http_flooded(bench: _Bench) -> list[Figure]:
@@ -121,7 +121,7 @@ def _holding(bench: _Bench) -> list[Figure]:
     with bench.rig.core() as line, bench.rig.world() as world, bench.rig.door() as door:
         found = rest.holding(bench.share(HOLDING_SHARE), door, line, world)
     _note_refused(bench, found)
-    return _figures(found, None)
+    return found.figures(None)
 
 
 def _in_motion(bench: _Bench) -> list[Figure]:
@@ -131,7 +131,7 @@ def _in_motion(bench: _Bench) -> list[Figure]:
     _note_refused(bench, found)
     sags = "let go, the arm sags to the table"
     return [
-        *_figures(found, None),
+        *found.figures(None),
         Figure.of("event to pan at rest", "s", [one.pan_s for one in rests]),
         Figure.of("event to all joints at rest", "s", [one.all_s for one in rests]),
         Figure.of("pan travelled after the stop", "deg", [one.pan_deg for one in rests]),
@@ -145,21 +145,6 @@ def _note_refused(bench: _Bench, found: Stops) -> None:
             f"go_home of the limp arm was refused {found.refused} times in {found.asked} stops "
             "with torque on, and then asked for again."
         )
-
-
-def _figures(found: Stops, bar: Bar | None) -> list[Figure]:
-    """The figures of a series of stops; one in which every stop failed has none but that."""
-    name = "stops neither seen at the bus nor confirmed"
-    made = [Figure.of(name, "", [found.failed], bars.STOPS_FAILED)]
-    if found.frame_ms:
-        name = "event to last byte of the torque-off frame"
-        lost = f"{found.unseen} frames lost on the wire, repeated" if found.unseen else ""
-        made.insert(0, Figure.of(name, "ms", found.frame_ms, bar, "p99", lost))
-    if found.confirmed_ms:
-        note = f"{found.unconfirmed} of {found.asked} answers had fewer" if found.asked else ""
-        name = "event to torque-off confirmed by six"
-        made.append(Figure.of(name, "ms", found.confirmed_ms, note=note))
-    return made
 
 
 def _cycles(bench: _Bench) -> list[Figure]:

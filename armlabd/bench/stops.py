@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from armlabd.bench import bars
 from armlabd.bench.bare import Sketch
 from armlabd.bench.door import Door
+from armlabd.bench.figures import Bar, Figure
 from armlabd.bench.lines import CoreLine, World
 
 ALL: Final = 6  # servos that confirm
@@ -72,6 +74,20 @@ class Stops:
                 self.frame_ms.append((stamp - answer.sent_ns) / NS_PER_MS)
             elif confirmed:
                 self.frame_ms.append(done_ms)
+
+    def figures(self, bar: Bar | None) -> list[Figure]:
+        """The figures of the series; one in which every stop failed has none but that."""
+        name = "stops neither seen at the bus nor confirmed"
+        made = [Figure.of(name, "", [self.failed], bars.STOPS_FAILED)]
+        if self.frame_ms:
+            name = "event to last byte of the torque-off frame"
+            lost = f"{self.unseen} frames lost on the wire, repeated" if self.unseen else ""
+            made.insert(0, Figure.of(name, "ms", self.frame_ms, bar, "p99", lost))
+        if self.confirmed_ms:
+            note = f"{self.unconfirmed} of {self.asked} answers had fewer" if self.asked else ""
+            name = "event to torque-off confirmed by six"
+            made.append(Figure.of(name, "ms", self.confirmed_ms, note=note))
+        return made
 
 
 def match(sent: Sequence[int], stamps: Sequence[int]) -> list[int | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from armlabd.config import ConfigError, load_config
 from armlabd.daemon.state import state_folder
 from armlabd.doctor.board import kernel_synced
 from armlabd.doctor.examine import examine
+from armlabd.doctor.press import press_test, watch_of
 from armlabd.doctor.report import Report
 from armlabd.doctor.subject import Subject, User, ask_core
 
@@ -41,13 +43,20 @@ def doctor(options: argparse.Namespace) -> int:
         live=lambda: _live(options),
         keep=kept.append if options.picture else None,
     )
-    report = examine(subject)
+    report = _press(subject) if options.press else examine(subject)
     if options.json:
         as_json(report.as_dict())
     else:
         _tell(report)
     wrote = options.picture is None or _write(options.picture, kept)
     return OK if report.healthy and wrote else REFUSED
+
+
+def _press(subject: Subject) -> Report:
+    """The press test alone; what it asks for goes to standard error."""
+    with contextlib.closing(watch_of(subject)) as watch:
+        check = press_test(subject, watch, lambda text: complain(text))
+    return Report("armlabd doctor: the stop button.", (check,))
 
 
 def _write(path: Path, kept: list[bytes]) -> bool:

@@ -66,7 +66,7 @@ def _add_processes(commands: Commands[argparse.ArgumentParser]) -> None:
     fault.add_argument("words", nargs="*", help="such as: mute id=3 (without: what there is)")
     fault.add_argument("--state", type=Path, help="state folder of the daemon, or of armlabd sim")
     bench = commands.add_parser("bench", help="measure this machine against the bars")
-    bench.add_argument("what", choices=("start", "stop", "bus", "model", "planner"))
+    bench.add_argument("what", choices=("start", "stop", "button", "bus", "model", "planner"))
     bench.add_argument("--json", action="store_true", help="figures as JSON")
     bench.add_argument("--count", type=int, default=0, help="repetitions (0 = the full number)")
     bench.add_argument("--plot", type=Path, help="write a picture there (SVG; bench bus)")
@@ -122,6 +122,8 @@ def _add_files(commands: Commands[argparse.ArgumentParser]) -> None:
     doctor.add_argument("--sim", action="store_true", help="of the virtual arm")
     text = "write what the camera sees, with what is made of it, as PNG"
     doctor.add_argument("--picture", type=Path, metavar="FILE", help=text)
+    text = "try the stop button: asks for a press, which stops the arm, and tells what was seen"
+    doctor.add_argument("--press", action="store_true", help=text)
     doctor.add_argument("--json", action="store_true", help="answer as JSON")
     markers = commands.add_parser("markers", help="the four tags and where they lie, to print")
     markers.add_argument("--paper", choices=("a4", "letter"), default="a4")

@@ -14,7 +14,7 @@ from armlabd.arm.own import own_limits, own_pose
 from armlabd.config import Config
 from armlabd.config.stop import ButtonConfig
 from armlabd.gate.moves import CLEAR_Z_M
-from armlabd.motion.boards import BOARDS
+from armlabd.motion.boards import wanted_line
 from armlabd.motion.fence import violation
 from armlabd.motion.settings import CoreSettings
 from armlabd.verdict import Code
@@ -151,12 +151,11 @@ class ButtonLine(TypedDict):
 
 def button_line(button: ButtonConfig) -> ButtonLine:
     """The line of the board, with chip and line of the settings in the place of the board's."""
-    board = BOARDS.get(button.board)
-    chip = "sim" if button.board == "sim" else button.chip or (board.chip if board else "")
+    wanted = wanted_line(button.board, button.chip, button.line)
     return ButtonLine(
-        button_chip=chip,
-        button_line=board.line if board and button.line == "" else button.line,
-        button_pull_up=board is None or board.own_pull_up or chip != board.chip,
+        button_chip=wanted.chip,
+        button_line=wanted.line,
+        button_pull_up=wanted.pull_up,
         button_release_s=button.release_s,
     )
 

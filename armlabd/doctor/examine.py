@@ -5,6 +5,7 @@ from __future__ import annotations
 from armlabd.bus.errors import PortError
 from armlabd.doctor.adapter import adapter_checks, chosen_port
 from armlabd.doctor.board import clock_check, disk_check
+from armlabd.doctor.button import button_check
 from armlabd.doctor.fit import fit_checks
 from armlabd.doctor.report import Check, Report, skipped
 from armlabd.doctor.rooms import daemon_check, keys_check, model_check, stop_check
@@ -22,6 +23,7 @@ def examine(subject: Subject) -> Report:
         *_servo_checks(subject, servos),
         *fit_checks(subject, servos),
         daemon_check(subject),
+        button_check(subject),
         stop_check(subject),
         disk_check(subject),
         keys_check(subject),

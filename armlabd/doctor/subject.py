@@ -18,6 +18,9 @@ from armlabd.bus.port import SerialPort, Transport
 from armlabd.clock import Clock, SystemClock
 from armlabd.config import Config
 from armlabd.config.model import CameraConfig
+from armlabd.motion.boards import Wanted
+from armlabd.motion.button import LineSource
+from armlabd.motion.lines import make_line
 from armlabd.motion.messages import LineReader, encode
 
 if TYPE_CHECKING:
@@ -97,6 +100,7 @@ class Subject:
     clock: Clock = field(default_factory=SystemClock)
     open_port: Callable[[str, int, Clock], Transport] = open_serial
     make_camera: Callable[[CameraConfig], Eye] = open_camera
+    make_line: Callable[[Wanted, Path], LineSource] = make_line
     synced: Callable[[], bool | None] = lambda: None
     live: Callable[[], bytes | None] = lambda: None
     keep: Callable[[bytes], None] | None = None

@@ -28,3 +28,24 @@ BOARDS: dict[str, Board] = {
     "pi5": Board("Raspberry Pi 5", "pinctrl-rp1", "GPIO5", 29, 30, True),
     "orin": Board("Jetson Orin Nano or NX", "tegra234-gpio", "PQ.05", 29, 30, False),
 }
+
+SIM = "sim"  # as a board, and in the place of a chip's label: the virtual arm's button
+
+
+class Wanted(NamedTuple):
+    """Which line to read; chip "" when none is named."""
+
+    chip: str
+    line: str | int
+    pull_up: bool
+
+
+def wanted_line(board: str, chip: str = "", line: str | int = "") -> Wanted:
+    """The line of a board; `chip` and `line` stand in the place of the board's where given."""
+    if board == SIM:
+        return Wanted(SIM, "", True)
+    own = BOARDS.get(board)
+    if own is None:
+        return Wanted(chip, line, True)
+    chip = chip or own.chip
+    return Wanted(chip, own.line if line == "" else line, own.own_pull_up or chip != own.chip)

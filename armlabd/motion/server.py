@@ -19,10 +19,10 @@ from typing import Any
 from armlabd.arm.joints import Pose
 from armlabd.clock import Clock, SystemClock
 from armlabd.motion.adapter import Adapter
-from armlabd.motion.button import LineSource
 from armlabd.motion.core import Core
 from armlabd.motion.disk import ThreadDisk
 from armlabd.motion.latch import boot_id
+from armlabd.motion.lines import line_of
 from armlabd.motion.messages import LineReader, encode, encode_change
 from armlabd.motion.settings import CoreSettings, SettingsError
 from armlabd.motion.state import PASSING, lasting, passing, quick_state, slow_state
@@ -35,7 +35,6 @@ SKIP_PUSH = 65_536  # with more than this unread a push is left out
 SLOW_PUSHES = 25  # a slow part with every 25th push: once a second
 COLLECT_TICKS = 6000  # once a minute
 VIRTUAL_PORT_S = 1.0
-SIM_BUTTON = "sim"  # in the place of a chip's label: the virtual arm's button
 LISTEN_LOOKS = 16  # one look in so many that does not wait is for new peers too
 TOLD = ("stop", "clear", "move", "park", "come_inside")  # their answers change the state
 _NONE: list[int] = []
@@ -245,19 +244,6 @@ class Server:
         self._listener.close()
         with contextlib.suppress(OSError):
             os.unlink(self.path)
-
-
-def line_of(settings: CoreSettings) -> LineSource | None:
-    """The stop button's line; gpiod is imported only where there is one."""
-    if not settings.button_required or not settings.button_chip:
-        return None
-    if settings.button_chip == SIM_BUTTON:
-        from armlabd.motion.pipe_line import PipeLine
-
-        return PipeLine(settings.state_dir)
-    from armlabd.motion.gpio_line import GpioLine
-
-    return GpioLine(settings.button_chip, settings.button_line, pull_up=settings.button_pull_up)
 
 
 def _listen(path: str) -> socket:

@@ -20,7 +20,7 @@ from armlabd.sim.calibration import calibration_json
 
 CHECKS = (
     "adapter brltty ModemManager driver group permissions port servos model_and_firmware voltage "
-    "temperature calibration alignment daemon stop disk keys camera markers model clock"
+    "temperature calibration alignment daemon button stop disk keys camera markers model clock"
 )
 
 

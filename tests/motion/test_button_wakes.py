@@ -15,8 +15,9 @@ from armlabd.clock import SystemClock
 from armlabd.motion.button import MOST_EDGES
 from armlabd.motion.core import Core
 from armlabd.motion.disk import DirectDisk
+from armlabd.motion.lines import line_of
 from armlabd.motion.pipe_line import PipeLine
-from armlabd.motion.server import Server, line_of
+from armlabd.motion.server import Server
 from armlabd.motion.settings import CoreSettings
 
 NEVER_S = 3600.0  # no tick comes within the test
