@@ -15,8 +15,9 @@ from armlabd.bus.counters import Counters
 from armlabd.bus.errors import NoAnswer
 from armlabd.bus.fixed import FixedRead
 from armlabd.bus.frames import HEADER, sync_write
-from armlabd.bus.master import Master, Reading
+from armlabd.bus.master import Master
 from armlabd.bus.port import Transport
+from armlabd.bus.reading import Reading
 from armlabd.bus.registers import (
     BLOCK_ADDRESS,
     BLOCK_BYTES,

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from armlabd.bus.errors import NoAnswer
 from armlabd.bus.fixed import FixedRead
 from armlabd.bus.frames import FrameScanner, encode
-from armlabd.bus.master import Master, Readings
+from armlabd.bus.master import Master
+from armlabd.bus.reading import Readings
 from armlabd.bus.registers import BLOCK_ADDRESS, BLOCK_BYTES, decode_block
 from armlabd.clock import VirtualClock
 
