@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from armlabd.motion.sockets import stand_ins
+
 DEFAULT_URL = "http://127.0.0.1:8765"
 TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 2.0  # then the core is stopped without the daemon
@@ -168,8 +170,16 @@ def find_key(chosen: str | None, state: Path | None) -> str:
 
 def note_of(folder: Path) -> dict[str, Any] | None:
     """What a daemon that still runs wrote down about itself."""
+    for place in (folder, *map(Path, stand_ins(folder))):
+        note = _note_in(place)
+        if note is not None:
+            return note
+    return None
+
+
+def _note_in(folder: Path) -> dict[str, Any] | None:
     try:
-        note = json.loads((folder / "daemon.json").read_text())
+        note: dict[str, Any] = json.loads((folder / "daemon.json").read_text())
         url, pid = note["url"], note["pid"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -9,13 +9,14 @@ from armlabd.cli.client import find_folders
 from armlabd.clock import SystemClock
 from armlabd.motion.client import CoreClient
 from armlabd.motion.messages import StopResult
+from armlabd.motion.sockets import SOCKET, socket_folder
 
 WAIT_S = 1.0  # longer than the daemon waits: here nobody else is there to release the arm
 
 
 def stop_core(state: Path | None) -> StopResult | None:
     """Stop every core that answers on this board; the worst result, or None when there is none."""
-    found = [folder / "core.sock" for folder in find_folders(state)]
+    found = [Path(socket_folder(folder)) / SOCKET for folder in find_folders(state)]
     results = [asyncio.run(_stop(path)) for path in found if path.exists()]
     told = [result for result in results if result is not None]
     return min(told, key=lambda result: result.confirmed, default=None)

@@ -20,6 +20,9 @@ def _console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
+BOARD_PARTS = ("button", "network", "disk", "clock")
+
+
 def say(text: str, style: str | None = None) -> None:
     """One line on standard output."""
     if style is None or not sys.stdout.isatty():
@@ -128,17 +131,26 @@ def status_lines(status: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     parts = [("arm", arm), ("camera", camera), ("planner", status["planner"])]
     if camera.get("model"):
         parts.append(("seeing model", camera["model"]))
-    parts += [(name, status[name]) for name in ("button", "network", "disk") if status.get(name)]
+    parts += [(name, status[name]) for name in BOARD_PARTS if status.get(name)]
     for name, part in parts:
         after = f"  next: {part['next']}" if part.get("next") else ""
         own = f"{part['name']}, " if name == "planner" and part.get("name") else ""
         lines.append((f"{name}: {own}{part['state'].replace('_', ' ')}{after}", None))
         if name == "planner" and part.get("note"):
             lines.append((f"  last plan: {part['note']}", "yellow"))
+    if starts := status.get("starts"):
+        lines.append((starts_line(starts), None))
     if status.get("run"):
         lines.append((f"run: {status['run']['id']} {status['run']['state']}", None))
         lines += question_lines(status["run"].get("question"))
     return lines
+
+
+def starts_line(starts: Mapping[str, Any]) -> str:
+    """How this board came up before."""
+    cuts, crashes, note = starts["power_cuts"], starts["crashes"], starts["note"]
+    counts = f"{starts['starts']}, ended by a power cut {cuts}, by a crash {crashes}"
+    return f"starts: {counts}; the last one {starts['last_end']}{f'  {note}' if note else ''}"
 
 
 def question_lines(question: Mapping[str, Any] | None) -> list[tuple[str, str | None]]:

@@ -75,8 +75,9 @@ class CoreProcess:
 
         Raises CoreError.
         """
-        path = Path(self._settings.state_dir) / "core.json"
-        _told(path, self._settings.to_json().encode())
+        settings = self._settings
+        path = Path(settings.socket_dir or settings.state_dir) / "core.json"
+        _told(path, settings.to_json().encode())
         command, environment = core_command(str(path))
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, start_new_session=True, env=environment

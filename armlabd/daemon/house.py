@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
-from typing import Any
 
 from armlabd.arm.calibration import parse
 from armlabd.arm.placement import Alignment
@@ -13,8 +12,8 @@ from armlabd.check.checker import check_plan
 from armlabd.check.report import Report
 from armlabd.clock import SystemClock
 from armlabd.config import Config
+from armlabd.daemon.board import Board
 from armlabd.daemon.core_process import CoreProcess
-from armlabd.daemon.network import Network
 from armlabd.daemon.planners import ModelHouse, models_folder
 from armlabd.daemon.settings import limits_of
 from armlabd.daemon.status import StatusBoard
@@ -61,7 +60,7 @@ class Rooms:
         self._simulated = settings.simulated
         self._alignment = _alignment_of(settings)
         self._watching: asyncio.Task[None] | None = None
-        self._network: Network | None = None
+        self.board = Board(state, config.http, clock)
         self.core, self.client = core, core.client
         core.on_change = self._core_changed
         camera = make_camera(config.camera, sim_control, clock)
@@ -110,7 +109,7 @@ class Rooms:
     def _make_house(self) -> House:
         """What the doors are given."""
         rooms = (self._config, self.client, self.core, self.eye, self.runs, self.models)
-        board = StatusBoard(*rooms, simulated=self._simulated, alignment=self._alignment)
+        parts = StatusBoard(*rooms, simulated=self._simulated, alignment=self._alignment)
         return House(
             self._config,
             self._clock,
@@ -120,7 +119,7 @@ class Rooms:
             self._keys,
             self._rate,
             WrongKeys(self._clock),
-            lambda: {**board.read(), "network": self._network_status()},
+            lambda: {**parts.read(), **self.board.read()},
             self._check,
             self.models,
         )
@@ -130,15 +129,6 @@ class Rooms:
         await self.core.start()
         await self.models.start()
         self._watching = asyncio.create_task(self._watch_stop(), name="stop watch")
-
-    def open_network(self, port: int) -> Network:
-        """The door listens on `port`: say so where others may come in."""
-        self._network = Network(self._config.http, port)
-        self._network.start()
-        return self._network
-
-    def _network_status(self) -> dict[str, Any]:
-        return {} if self._network is None else self._network.status()
 
     async def end_runs(self) -> None:
         """End the running run in order; no other starts. A stop still comes in meanwhile."""
@@ -153,8 +143,7 @@ class Rooms:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
-        if self._network is not None:
-            await self._network.close()
+        await self.board.close()
         await self.eye.close()
         await self.models.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import os
 import signal
@@ -25,10 +26,18 @@ from armlabd.daemon.settings import (
     fitted,
 )
 from armlabd.daemon.sim_process import SimProcess, arguments_of
-from armlabd.daemon.state import FolderLock, forget_note, prepare, state_folder, write_note
+from armlabd.daemon.state import (
+    FolderLock,
+    forget_note,
+    prepare,
+    sockets_of,
+    state_folder,
+    write_note,
+)
 from armlabd.gate.roles import KeyRing, NewKey
 from armlabd.motion.client import CoreClient
 from armlabd.motion.settings import CoreSettings
+from armlabd.motion.sockets import SOCKET
 
 log = logging.getLogger(__name__)
 NICE = -5  # as a systemd unit would set it; only root may
@@ -104,11 +113,12 @@ async def _serve_in(
 ) -> None:
     calibration = _calibration(config, state, sim)
     config = fitted(config, None if calibration is None else parse(calibration))
-    settings = _core_settings(config, state, sim, calibration)
+    sockets = sockets_of(state)
+    settings = _core_settings(config, state, sockets, sim, calibration)
     keys = KeyRing(state / "keys.json")
     new_keys = first_keys(keys, state)
     heartbeat_s = config.motion.heartbeat_s
-    client = CoreClient(state / "core.sock", SystemClock(), heartbeat_s=heartbeat_s)
+    client = CoreClient(sockets / SOCKET, SystemClock(), heartbeat_s=heartbeat_s)
     core = CoreProcess(settings, client)
     core.start_early()
     try:
@@ -129,9 +139,9 @@ async def _serve_in(
     try:
         await rooms.start()
         await server.start()
-        write_note(state, server.url, options.simulated)
+        write_note(sockets, server.url, options.simulated)
         took_s = time.monotonic() - began_s
-        network = rooms.open_network(server.port)
+        network = rooms.board.open(server.port)
         others = network.told()
         on_ready(Ready(server.url, new_keys, state, took_s, options.simulated, others))
         where = ", ".join((server.url, *network.urls))
@@ -142,7 +152,7 @@ async def _serve_in(
     finally:
         await rooms.end_runs()
         await rooms.leave()  # the arm may be on its way to park: the door stays open for a stop
-        forget_note(state)
+        forget_note(sockets)
         if watching is not None:
             watching.cancel()
         await server.close()
@@ -175,11 +185,12 @@ def _calibration(config: Config, state: Path, sim: SimProcess | None) -> str | N
 
 
 def _core_settings(
-    config: Config, state: Path, sim: SimProcess | None, calibration: str | None
+    config: Config, state: Path, sockets: Path, sim: SimProcess | None, calibration: str | None
 ) -> CoreSettings:
     port = config.arm.port if sim is None else str(sim.port)
     simulated = sim is not None
-    return core_settings(config, state, port=port, calibration=calibration, simulated=simulated)
+    told = core_settings(config, state, port=port, calibration=calibration, simulated=simulated)
+    return told if sockets == state else dataclasses.replace(told, socket_dir=str(sockets))
 
 
 def _adjusted(config: Config, options: Options) -> Config:

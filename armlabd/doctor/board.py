@@ -8,13 +8,14 @@ from pathlib import Path
 
 from armlabd.doctor.report import Check, finding, ok
 from armlabd.doctor.subject import Subject
+from armlabd.record.space import LEAST_MIB, look
+from armlabd.record.starts import BROKEN, FILE, read_starts
 
 SYNCED = "systemd/timesync/synchronized"  # timesyncd touches it when it has the time
 STA_UNSYNC = 0x40  # of adjtimex: the kernel's clock follows nobody
 STRUCT_TIMEX_BYTES = 208
+MANY_CUTS = 50
 STATUS_AT = 40  # of its int `status`, on 64 bit Linux
-MIB = 1024 * 1024
-LEAST_MIB = 200  # a few hundred runs with pictures
 
 
 def clock_check(subject: Subject) -> Check:
@@ -49,9 +50,9 @@ def disk_check(subject: Subject) -> Check:
     """Room and the right to write where state is kept."""
     folder = subject.state
     there = next(place for place in (folder, *folder.parents) if place.exists())
-    free = os.statvfs(there)
-    mib = free.f_bavail * free.f_frsize // MIB
-    if mib < LEAST_MIB:
+    space = look(there)
+    mib = space.free_mib or 0
+    if space.state in ("low", "full"):
         return finding(
             "disk",
             f"Only {mib} MiB are free at {there}; {LEAST_MIB} are wanted. Stops still work; runs "
@@ -68,6 +69,27 @@ def disk_check(subject: Subject) -> Check:
             "If the file system went read-only, look at: dmesg | tail; then restart the board.",
         )
     return ok("disk", f"{mib} MiB are free at {there}, and it can be written.")
+
+
+def starts_check(subject: Subject) -> Check:
+    """How often the power was cut or the daemon crashed; the last end counts."""
+    found = read_starts(subject.state)
+    if found is None:
+        step = f"Nothing to do: the next start sets {FILE} aside as {BROKEN} and counts anew."
+        return finding("starts", f"{FILE} cannot be read: this card may be wearing out.", step)
+    cuts, crashes = _times(found.power_cuts), _times(found.crashes)
+    told = f"{found.starts} in all; the power was cut {cuts}, the daemon crashed {crashes}."
+    if found.power_cuts <= MANY_CUTS:
+        return ok("starts", told)
+    return finding(
+        "starts",
+        f"{told} Nothing is lost by it so far, but cards die of power cuts.",
+        "Switch the board off with: sudo poweroff, or give it a supply that lasts.",
+    )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _write_trouble(folder: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armlabd.bus.errors import PortError
 from armlabd.doctor.adapter import adapter_checks, chosen_port
-from armlabd.doctor.board import clock_check, disk_check
+from armlabd.doctor.board import clock_check, disk_check, starts_check
 from armlabd.doctor.button import button_check
 from armlabd.doctor.fit import fit_checks
 from armlabd.doctor.report import Check, Report, skipped
@@ -26,6 +26,7 @@ def examine(subject: Subject) -> Report:
         button_check(subject),
         stop_check(subject),
         disk_check(subject),
+        starts_check(subject),
         keys_check(subject),
         *sight_checks(subject),
         model_check(subject),

@@ -22,6 +22,7 @@ from armlabd.motion.boards import Wanted
 from armlabd.motion.button import LineSource
 from armlabd.motion.lines import make_line
 from armlabd.motion.messages import LineReader, encode
+from armlabd.motion.sockets import SOCKET, socket_folder
 
 if TYPE_CHECKING:
     from armlabd.perceive.camera import Frame
@@ -113,7 +114,7 @@ def ask_core(folder: Path, wait_s: float = CORE_WAIT_S) -> dict[str, Any] | None
     told: dict[str, Any] = {}
     lines = LineReader()
     try:
-        channel.connect(os.fspath(folder / "core.sock"))
+        channel.connect(os.path.join(socket_folder(folder), SOCKET))
         channel.sendall(encode({"do": "hello", "role": "visitor"}))
         while not {"state", "servos"} <= told.keys():
             data = channel.recv(CHUNK)

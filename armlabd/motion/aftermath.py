@@ -20,9 +20,9 @@ from pathlib import Path
 from socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
 
 from armlabd.motion import release
+from armlabd.motion.sockets import SOCKET, places
 
 ANSWER_S = 0.5  # a living core pushes its state every 20 to 40 ms, a busy board may be late
-SOCKET = "core.sock"
 SETTINGS = "core.json"
 
 
@@ -74,13 +74,18 @@ def main(argv: list[str] | None = None, environment: Mapping[str, str] = os.envi
     if in_order(environment):
         sys.exit(0)
     folder = Path(given[1].split(":")[0])
-    alive, pid = core_lives(folder)
+    alive, pid, lives = False, None, folder
+    for place in places(folder):
+        alive, pid = core_lives(Path(place))
+        if pid is not None:
+            lives = Path(place)
+            break
     if alive:
         _say("The daemon ended; the motion core answers, rests and holds the arm for the next one.")
         sys.exit(0)
     if pid is not None:
         end_frozen(pid)
-    port, baud = port_of(folder)
+    port, baud = port_of(lives)
     release.main(["--state", os.fspath(folder), "--port", port, "--baud", baud])
 
 

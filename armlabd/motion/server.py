@@ -84,12 +84,13 @@ class Peer:
 
 
 class Server:
-    """Serves `core` on STATE/core.sock until it has finished."""
+    """Serves `core` on core.sock until it has finished."""
 
     def __init__(self, core: Core, clock: Clock) -> None:
         self.core = core
         self.clock = clock
-        self.path = os.path.join(core.settings.state_dir, SOCKET)
+        settings = core.settings
+        self.path = os.path.join(settings.socket_dir or settings.state_dir, SOCKET)
         self.peers: dict[int, Peer] = {}
         self._pushes = self._looks = 0
         self._told: dict[str, Any] = {}  # the state that every peer has, but what is passing

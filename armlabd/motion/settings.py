@@ -36,6 +36,7 @@ class CoreSettings:
 
     state_dir: str
     port: str
+    socket_dir: str = ""  # where it listens; "" = state_dir
     baud: int = 1_000_000
     simulated: bool = False
     calibration: str | None = None

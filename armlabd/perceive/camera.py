@@ -20,6 +20,7 @@ from armlabd.perceive.device import DeviceReader
 from armlabd.perceive.errors import CameraError
 from armlabd.perceive.picture import Picture, is_picture
 from armlabd.perceive.readers import (
+    NO_CAMERA,
     FolderReader,
     NoReader,
     PictureReader,
@@ -109,13 +110,18 @@ class Camera:
         return {
             "source": self.source,
             "state": self._state(),
-            "next": self._problem.sentence if self._problem else "",
+            "next": self._next(),
             "age_s": None if age_s is None else round(age_s, 3),
         }
 
     def close(self) -> None:
         """Let go of the source; safe to call twice."""
         self._reader.close()
+
+    def _next(self) -> str:
+        if isinstance(self._reader, NoReader):
+            return NO_CAMERA
+        return self._problem.sentence if self._problem else ""
 
     def _state(self) -> str:
         if isinstance(self._reader, NoReader):

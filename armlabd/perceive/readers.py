@@ -24,6 +24,12 @@ _SOCKET_WAIT_S = 2.0  # a virtual arm draws a picture in well under 0.1 s
 _ASK = b'{"cmd":"frame"}\n'
 
 
+NO_CAMERA = (
+    "No camera is set. Set [camera] source to a device, a picture, a folder of pictures or a URL, "
+    "then restart the daemon."
+)
+
+
 class NoReader:
     """No camera is set. Every read raises CameraError that says how to set one."""
 
@@ -32,10 +38,7 @@ class NoReader:
 
     def read(self) -> tuple[Picture, float]:
         """Always raises CameraError."""
-        raise CameraError(
-            "No camera is set. Set [camera] source to a device, a picture, a folder of "
-            "pictures or a URL, then restart the daemon."
-        )
+        raise CameraError(NO_CAMERA)
 
     def close(self) -> None:
         """Nothing to let go of."""

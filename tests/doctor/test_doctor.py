@@ -14,13 +14,15 @@ from armlabd.bus.frames import Instruction
 from armlabd.bus.port import Transport
 from armlabd.cli.main import main
 from armlabd.clock import Clock
-from armlabd.doctor.board import MIB, disk_check
+from armlabd.doctor.board import disk_check, starts_check
 from armlabd.doctor.subject import ask_core, daemon_pid
+from armlabd.record.space import MIB
 from armlabd.sim.calibration import calibration_json
 
 CHECKS = (
     "adapter brltty ModemManager driver group permissions port servos model_and_firmware voltage "
-    "temperature calibration alignment daemon button stop disk keys camera markers model clock"
+    "temperature calibration alignment daemon button stop disk starts keys camera markers model "
+    "clock"
 )
 
 
@@ -209,7 +211,7 @@ def test_a_full_disk_and_one_that_cannot_be_written_are_told(
     assert disk_check(patient.subject).remedy[0].startswith("sudo chown -R pi")
 
     class Full:
-        f_bavail, f_frsize = 199, MIB
+        f_bavail, f_frsize, f_flag, f_files, f_favail = 199, MIB, 0, 9, 9
 
     monkeypatch.setattr("armlabd.doctor.board.os.statvfs", lambda _: Full)
     told = patient.finding("disk")
@@ -356,3 +358,17 @@ def test_without_a_daemon_the_settings_tell_which_model_is_meant(patient: Patien
     assert "None is needed" in patient.check("model").sentence
     patient.change(config=patient.config(planner={"ollama": {"model": "one:1b"}}))
     assert "The settings name one:1b" in patient.check("model").sentence
+
+
+def test_case_60_power_cuts_and_crashes_are_told_and_many_are_a_finding(patient: Patient) -> None:
+    record = {"starts": 60, "power_cuts": 50, "crashes": 1, "running": True, "boot_id": "b"}
+    path = patient.state / "starts.json"
+    path.write_text(json.dumps({**record, "ran_s": 9}))
+    assert starts_check(patient.subject).sentence == (
+        "60 in all; the power was cut 50 times, the daemon crashed once."
+    )
+    assert patient.check("starts").state == "ok"
+    path.write_text(json.dumps({**record, "ran_s": 9, "power_cuts": 51}))
+    assert "sudo poweroff" in patient.finding("starts").remedy[0]
+    path.write_text("{")
+    assert "sets starts.json aside" in patient.finding("starts").remedy[0]

@@ -253,3 +253,9 @@ def test_case_50_a_frame_older_than_the_limit_is_refused_and_the_limit_is_inside
 
 def test_a_stamp_from_the_future_is_refused(serve: Serve, clock: VirtualClock) -> None:
     assert "future" in refusal(camera_of("sim", clock, serve(reply(33, taken_s=101.0))))
+
+
+def test_no_camera_is_a_state_with_what_to_do_before_anybody_looks() -> None:
+    status = make_camera(CameraConfig()).status()
+    assert (status["state"], status["source"]) == ("none", "none")
+    assert "Set [camera] source" in status["next"]

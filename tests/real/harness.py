@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from armlabd.cli.client import Answer, Client
+from armlabd.cli.client import Answer, Client, note_of
 
 READY_S = 60.0  # generous: other jobs share the machine, and nothing here measures time
 FAST = """
@@ -58,20 +58,23 @@ class RealArm:
     daemon: subprocess.Popen[bytes] | None = None
     client: Client = field(default_factory=lambda: Client(""))
     agent: Client = field(default_factory=lambda: Client(""))
+    simulated: bool = True
 
     @property
     def state(self) -> Path:
-        return self.base / "sim"
+        return self.base / "sim" if self.simulated else self.base / "disk"
 
     def start(self, wait_arm: bool = True) -> RealArm:
         """Start the daemon and wait until its door is open (and the arm connected)."""
         path = self.base / "config.toml"
         path.write_text(self.config)
-        command = [sys.executable, "-m", "armlabd", "run", "--sim", "--port", "0"]
+        command = [sys.executable, "-m", "armlabd", "run", "--port", "0"]
+        folder = self.base if self.simulated else self.state
+        command += ["--sim"] if self.simulated else []
         environment = {**os.environ, "ARM_API_KEY": AGENT_KEY, "ARM_OPERATOR_KEY": OPERATOR_KEY}
         with (self.base / "log.txt").open("ab") as log:
             self.daemon = subprocess.Popen(
-                [*command, "--state", str(self.base), "--config", str(path)],
+                [*command, "--state", str(folder), "--config", str(path)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -90,8 +93,8 @@ class RealArm:
         if self.daemon.poll() is not None:
             raise AssertionError(f"the daemon ended: {self.log()[-3000:]}")
         with contextlib.suppress(OSError, ValueError):
-            note: dict[str, Any] = json.loads((self.state / "daemon.json").read_text())
-            if note["pid"] == self.daemon.pid:
+            note = note_of(self.state)
+            if note is not None and note["pid"] == self.daemon.pid:
                 return note
         return None
 
