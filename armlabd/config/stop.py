@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import Field, StrictBool, field_validator, model_validator
 
 from armlabd.config.part import Part
+
+MOST_LINE = 1023  # no chip has as many lines
 
 
 class ButtonConfig(Part):
@@ -15,8 +17,16 @@ class ButtonConfig(Part):
     required: StrictBool = False
     board: Literal["", "pi4", "pi5", "orin", "sim"] = ""
     chip: str = ""
-    line: str | Annotated[int, Field(ge=0, le=1023)] = ""
+    line: str | int = ""
     release_s: Annotated[float, Field(ge=0.05, le=2)] = 0.2
+
+    @field_validator("line", mode="before")
+    @classmethod
+    def _a_name_or_a_number(cls, line: object) -> object:
+        number = isinstance(line, int) and not isinstance(line, bool) and 0 <= line <= MOST_LINE
+        if not isinstance(line, str) and not number:
+            raise ValueError(f'it must be a name as "GPIO5", or a number from 0 to {MOST_LINE}')
+        return line
 
     @model_validator(mode="after")
     def _names_a_whole_line(self) -> Self:

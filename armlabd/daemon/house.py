@@ -14,6 +14,7 @@ from armlabd.clock import SystemClock
 from armlabd.config import Config
 from armlabd.daemon.board import Board
 from armlabd.daemon.core_process import CoreProcess
+from armlabd.daemon.own_stops import OwnStops
 from armlabd.daemon.planners import ModelHouse, models_folder
 from armlabd.daemon.settings import limits_of
 from armlabd.daemon.status import StatusBoard
@@ -156,7 +157,9 @@ class Rooms:
 
     async def _watch_stop(self) -> None:
         """A stop from any side (button, core, another door) ends the wait for an answer."""
+        own = OwnStops(Ledger(self._audit, self._simulated))
         while True:
             await asyncio.sleep(0.05)
+            await own.look(self.client.snapshot)
             if self.session.stopped:
                 self.runs.notify_stop()

@@ -51,6 +51,16 @@ def test_stops_are_measured_idle_and_under_stress() -> None:
 
 
 @pytest.mark.usefixtures("_own_folder")
+def test_presses_are_measured_from_the_contact_to_the_frame() -> None:
+    report = BENCHES["button"](4)
+    assert report.failures == ()
+    failed = [f for f in report.figures if f.name.startswith("stops neither seen")]
+    assert [figure.value for figure in failed] == [0.0] * 2
+    assert not report.held
+    assert leftovers() == set()
+
+
+@pytest.mark.usefixtures("_own_folder")
 def test_a_model_is_measured_in_its_worker(tmp_path: Path) -> None:
     report = model(2, save_model(tmp_path / "tiny"))
     assert report.failures == ()

@@ -65,6 +65,22 @@ def test_a_kit_is_calibrated_from_nothing(tmp_path: Path) -> None:
     assert found.from_raw(counts).grip == pytest.approx(50.0, abs=0.5)
 
 
+def test_case_04_a_calibration_leaves_no_torque_that_a_button_would_have_to_take(
+    tmp_path: Path,
+) -> None:
+    """No core runs meanwhile, so the button is not read: nothing may be driven at any moment."""
+    bench = Bench.made().factory()
+    driven: set[bool] = set()
+
+    def watched(person: Scripted, task: Task) -> Act:
+        for word in willing(person, task):
+            driven.add(any(servo.torque_on for servo in bench.arm.servos))
+            yield word
+
+    calibrate(bench.bus(), Scripted(bench.arm, watched), Progress(tmp_path), fresh=False)
+    assert driven == {False}
+
+
 def test_row_11_to_13_a_seam_inside_the_travel_is_swept_across(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

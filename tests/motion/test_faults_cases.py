@@ -13,6 +13,7 @@ from armlabd.arm.joints import Pose
 from armlabd.arm.kinematics import reach_down
 from armlabd.arm.path import Target, grip_move, line_move
 from armlabd.bench.arena import START, Arena
+from armlabd.motion.button import ScriptedLine
 from armlabd.motion.state import quick_state, slow_state
 from armlabd.sim import memory as at
 from armlabd.sim.blocks import Block
@@ -61,6 +62,18 @@ def test_case_05_a_stop_that_holds_leaves_the_grip_and_its_torque_alone(make: Ma
     arena.run(3.0)
     assert all(arena.torque)
     assert torque_limit(arena) == limit == 200
+    assert arena.arm.world.state()["blocks"][0]["held"]
+    assert goal(arena).grip == before
+
+
+def test_case_05_a_press_of_the_button_holds_in_the_same_way(make: Make) -> None:
+    line = ScriptedLine()
+    arena = holding(make, stop_action="hold", line=line, button_required=True)
+    before = goal(arena).grip
+    line.level = True
+    arena.run(3.0)
+    assert arena.core.latch.stopped
+    assert all(arena.torque)
     assert arena.arm.world.state()["blocks"][0]["held"]
     assert goal(arena).grip == before
 
