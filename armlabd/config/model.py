@@ -298,6 +298,8 @@ class RunConfig(Part):
     max_attempts: Annotated[int, Field(ge=1, le=5)] = 2
     max_replans: Annotated[int, Field(ge=0, le=5)] = 3
     keep: Annotated[int, Field(ge=1, le=100_000)] = 200
+    keep_mib: Annotated[int, Field(ge=10, le=1_000_000)] = 500
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] = 365
 
 
 class HttpConfig(Part):
@@ -339,6 +341,7 @@ class LogConfig(Part):
     """[log]: how much is told."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
+    audit_mib: Annotated[int, Field(ge=5, le=10_000)] = 50
 
 
 class SimConfig(Part):

@@ -12,6 +12,7 @@ from armlabd.check.checker import check_plan
 from armlabd.check.report import Report
 from armlabd.clock import SystemClock
 from armlabd.config import Config
+from armlabd.config.model import RunConfig
 from armlabd.daemon.board import Board
 from armlabd.daemon.core_process import CoreProcess
 from armlabd.daemon.own_stops import OwnStops
@@ -32,14 +33,21 @@ from armlabd.perceive.model_eye import ModelEye
 from armlabd.perceive.scene import SceneSettings
 from armlabd.plan.plan import Plan
 from armlabd.record.audit import Audit
-from armlabd.record.store import RunStore
+from armlabd.record.space import MIB
+from armlabd.record.store import Bounds, RunStore
 
+DAY_S = 24 * 3600
 log = logging.getLogger(__name__)
 
 
 def _alignment_of(settings: CoreSettings) -> Alignment | None:
     """What the core's calibration says of zeros and base."""
     return None if settings.calibration is None else parse(settings.calibration).alignment
+
+
+def bounds_of(run: RunConfig) -> Bounds:
+    """What is kept of runs."""
+    return Bounds(run.keep, run.keep_mib * MIB, run.keep_days * DAY_S)
 
 
 class Rooms:
@@ -57,7 +65,7 @@ class Rooms:
         clock = SystemClock()
         self._config, self._clock, self._keys = config, clock, keys
         self._rate = RateLimiter.of(config, clock)
-        self._audit = Audit(state / "audit", clock)
+        self._audit = Audit(state / "audit", clock, config.log.audit_mib * MIB)
         self._simulated = settings.simulated
         self._alignment = _alignment_of(settings)
         self._watching: asyncio.Task[None] | None = None
@@ -71,7 +79,8 @@ class Rooms:
         model = ModelEye(lambda: self.models.vision, table, clock, patience_s)
         self.eye = Eye(camera, table, clock, model)
         self.session = self._make_session()
-        self.runs = self._make_runs(RunStore(state / "runs", config.run.keep))
+        store = RunStore(state / "runs", bounds_of(config.run), self.board.age_s)
+        self.runs = self._make_runs(store)
         self.house = self._make_house()
 
     def _make_models(self, state: Path) -> ModelHouse:

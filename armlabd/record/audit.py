@@ -1,14 +1,20 @@
 """The audit: one JSON line per decision on anything that could move. Appended, never truncated.
 
+A file that has grown to its share is closed by a rename and a new one begun; of the closed ones the
+oldest goes when there are more than PARTS. A file that cannot be opened is set aside the same way.
+
 Time: `monotonic_s` with `boot_id` orders rows; `wall` is only to show, and `synced` says whether it
 was worth anything. No keys and no pictures are written: strings are cut short.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import re
+import stat
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -18,6 +24,9 @@ from typing import Any
 from armlabd.clock import Clock
 from armlabd.durable import append_line, fsync_folder
 
+SIZE_BYTES = 50 * 1024 * 1024  # of all files together
+PARTS = 4  # closed files that are kept
+CLOSED = re.compile(r"audit-\d{12}\.jsonl")
 TAIL_BYTES = 512 * 1024  # how far back a tail reads
 MAX_TAIL = 1000  # rows
 MAX_TEXT = 300  # characters of one string in a row
@@ -29,9 +38,10 @@ SYNCED_MARK = Path("/run/systemd/timesync/synchronized")  # timesyncd touches it
 class Audit:
     """The audit file of one state folder. Safe to use from several threads."""
 
-    def __init__(self, folder: Path, clock: Clock) -> None:
+    def __init__(self, folder: Path, clock: Clock, size_bytes: int = SIZE_BYTES) -> None:
         """Opens nothing yet, so that a full or broken disk does not end the start."""
         self._folder, self._clock = folder, clock
+        self._part_bytes = size_bytes // (PARTS + 1)
         self._lock = threading.Lock()
         self._boot_id = boot_id()
         self._seq: int | None = None
@@ -67,7 +77,7 @@ class Audit:
         }
 
     def _append(self, line: bytes, sync: bool) -> None:
-        new = not self.path.exists()
+        new = self._close_full() or not self.path.exists()
         if new:
             self._folder.mkdir(parents=True, exist_ok=True)
         if sync:
@@ -77,18 +87,41 @@ class Audit:
         if new:
             fsync_folder(self._folder)
 
+    def _close_full(self) -> bool:
+        """Close a file that has its share, or is none; True when a new one begins."""
+        try:
+            found = self.path.lstat()
+        except OSError:
+            return False
+        if stat.S_ISREG(found.st_mode) and found.st_size < self._part_bytes:
+            return False
+        closed = self.closed()
+        number = int(closed[-1].name[6:18]) + 1 if closed else 1
+        self.path.rename(self._folder / f"audit-{number:012d}.jsonl")
+        for old in closed[: max(0, len(closed) + 1 - PARTS)]:
+            with contextlib.suppress(OSError):
+                old.unlink()
+        return True
+
+    def closed(self) -> list[Path]:
+        """The closed files, oldest first."""
+        try:
+            names = [name for name in os.listdir(self._folder) if CLOSED.fullmatch(name)]
+        except OSError:
+            return []
+        return [self._folder / name for name in sorted(names)]
+
     def _last_seq(self) -> int:
         numbers = [row["seq"] for row in self._rows() if isinstance(row.get("seq"), int)]
         return max(numbers, default=0)
 
     def _rows(self) -> list[dict[str, Any]]:
-        try:
-            with self.path.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - TAIL_BYTES))
-                lines = file.read(TAIL_BYTES).split(b"\n")
-        except FileNotFoundError:
-            return []
+        """The rows at the end; from the last closed file too while the newest one is short."""
+        tail = _end_of(self.path, TAIL_BYTES)
+        if len(tail) < TAIL_BYTES and (closed := self.closed()):
+            with contextlib.suppress(OSError):
+                tail = _end_of(closed[-1], TAIL_BYTES - len(tail)) + b"\n" + tail
+        lines = tail.split(b"\n")
         return [row for line in lines if (row := _parse(line)) is not None]
 
 
@@ -120,6 +153,17 @@ def cut(value: Any, depth: int = 0) -> Any:
 
 def _short(text: str) -> str:
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
+
+
+def _end_of(path: Path, most_bytes: int) -> bytes:
+    """The last bytes of a file; none when there is no such file. Raises OSError."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - most_bytes))
+            return file.read(most_bytes)
+    except (FileNotFoundError, IsADirectoryError):
+        return b""
 
 
 def _append_unsynced(path: Path, line: bytes) -> None:

@@ -1,11 +1,17 @@
-"""Run folders: what a run was asked, saw, planned and did, one folder each, the newest kept."""
+"""Run folders: what a run was asked, saw, planned and did, one folder each, the newest kept.
+
+They are bounded in number, size and age. Age is the time that the board has run since, so that no
+jump of a clock, and no years in a drawer, takes anything away.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,11 +60,25 @@ class RunFolder:
         return [row for line in lines if (row := _parse(line)) is not None]
 
 
-class RunStore:
-    """All run folders, at most `keep` of them: making one removes the oldest beyond that."""
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is kept: number of runs, bytes of all together, seconds of the board's running time."""
 
-    def __init__(self, folder: Path, keep: int = 200) -> None:
-        self._folder, self._keep = folder, keep
+    runs: int = 200
+    size_bytes: int = 500 * 1024 * 1024
+    age_s: int = 365 * 24 * 3600
+
+
+class RunStore:
+    """All run folders. Making one removes the oldest beyond the bounds, never the new one itself.
+
+    `age_s` tells how long the board has run in all.
+    """
+
+    def __init__(
+        self, folder: Path, bounds: Bounds = Bounds(), age_s: Callable[[], int] = lambda: 0
+    ) -> None:
+        self._folder, self._bounds, self._age_s = folder, bounds, age_s
 
     def create(self, goal: str) -> RunFolder:
         """A new folder with the goal in it. Raises OSError."""
@@ -67,8 +87,12 @@ class RunStore:
         number = int(known[0].removeprefix("run-")) + 1 if known else 1
         run = RunFolder(f"run-{number:06d}", self._folder / f"run-{number:06d}")
         run.path.mkdir(mode=0o700)
-        fsync_folder(self._folder)
-        run.write_json("goal", {"goal": goal})
+        try:
+            fsync_folder(self._folder)
+            run.write_json("goal", {"goal": goal, "age_s": self._age_s()})
+        except OSError:
+            shutil.rmtree(run.path, ignore_errors=True)
+            raise
         self._prune()
         return run
 
@@ -86,8 +110,30 @@ class RunStore:
         return RunFolder(run_id, path) if path is not None and path.is_dir() else None
 
     def _prune(self) -> None:
-        for old in self.list()[self._keep :]:
-            shutil.rmtree(self._folder / old, ignore_errors=True)
+        newest, *older = self.list()
+        room = self._bounds.size_bytes - size_of(self._folder / newest)
+        for place, run_id in enumerate(older, start=2):
+            room -= size_of(self._folder / run_id)
+            if place > self._bounds.runs or room < 0 or self._is_old(run_id):
+                for old in older[place - 2 :]:
+                    shutil.rmtree(self._folder / old, ignore_errors=True)
+                return
+
+    def _is_old(self, run_id: str) -> bool:
+        """False too for a run of before ages were written down."""
+        goal = RunFolder(run_id, self._folder / run_id).read_json("goal")
+        born_s = goal.get("age_s") if isinstance(goal, dict) else None
+        return isinstance(born_s, int) and self._age_s() - born_s > self._bounds.age_s
+
+
+def size_of(folder: Path) -> int:
+    """Bytes on disk of the files of one folder; what goes away meanwhile counts nothing."""
+    total = 0
+    with contextlib.suppress(OSError), os.scandir(folder) as files:
+        for file in files:
+            with contextlib.suppress(OSError):
+                total += file.stat(follow_symlinks=False).st_blocks * 512
+    return total
 
 
 def _safe(name: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from armlabd.clock import VirtualClock
-from armlabd.record.audit import MAX_TEXT, Audit, boot_id
+from armlabd.record.audit import MAX_TEXT, PARTS, Audit, boot_id
 
 
 def test_rows_are_numbered_stamped_and_read_back(tmp_path: Path) -> None:
@@ -158,3 +158,35 @@ def test_case_62_a_full_disk_is_an_error_and_the_number_is_not_used_up(
         with pytest.raises(OSError, match="No space"):
             audit.write({"a": 2})
     assert audit.write({"a": 3}) == 2
+
+
+def test_case_63_the_audit_stays_within_its_size_and_numbers_go_on(tmp_path: Path) -> None:
+    size = 50_000
+    audit = Audit(tmp_path, VirtualClock(), size)
+    for number in range(1, 600):
+        assert audit.write({"pad": "x" * 200}, sync=False) == number
+        if number % 97 == 0:
+            audit = Audit(tmp_path, VirtualClock(), size)  # a restart at any point
+    files = list(tmp_path.iterdir())
+    assert len(files) == PARTS + 1
+    assert sum(file.stat().st_size for file in files) <= size + (PARTS + 1) * 500
+    numbers = [row["seq"] for row in audit.tail(40)]
+    assert numbers == list(range(560, 600)), "the tail reaches over into the closed file"
+
+
+def test_after_a_restart_right_at_the_closing_numbers_go_on(tmp_path: Path) -> None:
+    audit = Audit(tmp_path, VirtualClock(), 1000)
+    audit.write({"pad": "x" * 290})
+    os.replace(audit.path, tmp_path / "audit-000000000001.jsonl")  # the power went right after it
+    assert Audit(tmp_path, VirtualClock(), 1000).write({}) == 2
+
+
+def test_case_61_a_log_that_is_no_file_is_set_aside_and_the_next_row_is_kept(
+    tmp_path: Path,
+) -> None:
+    audit = Audit(tmp_path, VirtualClock())
+    audit.path.mkdir()
+    assert audit.tail() == []
+    assert audit.write({"a": 1}) == 1
+    assert [row["a"] for row in audit.tail()] == [1]
+    assert (tmp_path / "audit-000000000001.jsonl").is_dir()
