@@ -141,6 +141,8 @@ class Button:
             self._closed_s = self._open_s = None
             self._retry_s = now_s + RETRY_S
             return
+        if self.state == "broken":  # it can be read again: closed and quiet for a while ends it
+            self.state = "pressed"
         if edges or reading.lost:
             self._count(reading, now_s)
         if level:

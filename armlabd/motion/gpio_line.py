@@ -165,7 +165,9 @@ def _not_found(
             "(sudo usermod -aG gpio USER) and start again."
         )
     there = ", ".join(sorted(set(labels))) or "none"
-    return f"this board has no GPIO chip {label}; there is: {there}. Set [stop.button] chip."
+    return (
+        f"this board has no GPIO chip {label}; there is: {there}. Set [stop.button] board or chip."
+    )
 
 
 def _refused(error: OSError, found: Found) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-import time
 
 from armlabd.durable import Pathlike, write_atomic
 from armlabd.motion.disk import Disk
+from armlabd.motion.latch import wall_time
 
 FILE = "button.json"
 AGAIN_S = 3600.0  # a proof is renewed at most this often, to spare the memory card
@@ -34,7 +34,7 @@ class Proof:
         if now_s < self._again_s:
             return
         self._again_s = now_s + AGAIN_S
-        self.at = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        self.at = wall_time()
         text = json.dumps({"line": self._line, "at": self.at}).encode() + b"\n"
         if self._disk is not None:
             self._disk.submit(lambda: write_atomic(self._path, text, READABLE))

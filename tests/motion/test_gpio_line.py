@@ -7,6 +7,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -17,7 +18,8 @@ from armlabd.motion.boards import BOARDS
 from armlabd.motion.button import Reading
 from armlabd.motion.gpio_line import CONSUMER, MOST_EVENTS, GpioLine
 
-gpiod_line = pytest.importorskip("gpiod").line
+gpiod_module = pytest.importorskip("gpiod")
+gpiod_line = gpiod_module.line
 
 
 class Level(enum.Enum):
@@ -316,3 +318,30 @@ def test_every_board_of_the_settings_is_in_the_table() -> None:
     named = set(get_args(ButtonConfig.model_fields["board"].annotation)) - {"", "sim"}
     assert named == set(BOARDS)
     assert {(board.header_pin, board.ground_pin) for board in BOARDS.values()} == {(29, 30)}
+
+
+def test_the_real_module_has_what_the_scripted_one_plays() -> None:
+    asked = signature(gpiod_module.request_lines)
+    assert list(asked.parameters)[:4] == ["path", "config", "consumer", "event_buffer_size"]
+    values = gpiod_line.Value
+    assert (values.ACTIVE.value, values.INACTIVE.value) == (1, 0)
+    plain = gpiod_module.LineSettings()
+    assert not plain.active_low
+    assert plain.debounce_period.total_seconds() == 0
+    assert plain.event_clock is gpiod_line.Clock.MONOTONIC
+    for kind, names in (
+        (gpiod_module.Chip, ("get_info", "get_line_info", "__enter__")),
+        (gpiod_module.LineRequest, ("wait_edge_events", "read_edge_events", "get_value", "fd")),
+        (gpiod_module.EdgeEvent, ("__dataclass_fields__",)),
+    ):
+        assert all(hasattr(kind, name) for name in names)
+    assert {"timestamp_ns", "line_seqno"} <= set(gpiod_module.EdgeEvent.__dataclass_fields__)
+
+
+def test_without_any_chip_the_real_module_says_so(tmp_path: Path) -> None:
+    line = GpioLine("pinctrl-rp1", "GPIO5", folder=str(tmp_path))
+    assert not line.open()
+    assert "there is: none" in line.why
+    (tmp_path / "gpiochip0").write_text("no device")
+    assert not line.open()
+    assert line.take(True) == Reading(None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -130,4 +132,21 @@ def test_a_cut_wire_and_a_storm_stop_and_are_named(wired: RealArm) -> None:
     say(wired, "1")
     say(wired, "0")
     wait_until(lambda: button(wired)["state"] == "released", "quiet again")
+    wired.clear()
+
+
+def test_case_86_the_press_test_at_the_command_line(wired: RealArm) -> None:
+    command = [sys.executable, "-m", "armlabd", "doctor", "--sim", "--press"]
+    places = ["--state", str(wired.base), "--config", str(wired.base / "config.toml")]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, *places], **pipes) as doctor:
+        assert doctor.stderr is not None
+        assert "Press the stop button now" in doctor.stderr.readline()
+        say(wired, "1")
+        assert "release it" in doctor.stderr.readline()
+        time.sleep(2 * PRESS_S)
+        say(wired, "0")
+        told, _ = doctor.communicate(timeout=60.0)
+    assert doctor.returncode == 0, told
+    assert "Press and release were seen. The arm is stopped: armlabd clear-stop" in told
     wired.clear()
