@@ -15,6 +15,7 @@ from armlabd.execute.runs import RunManager
 from armlabd.motion.client import CoreClient
 
 NOT_ALIGNED = "not aligned: armlabd calibrate --align"
+LETS_CLEAR = ("none", "released")  # of the stop line's states
 NO_BUTTON = "no physical stop"
 HAND = "Keep a hand on the power switch of the servo supply."
 UNREAD = f"[stop.button] names a line that is not read: set required = true. {HAND}"
@@ -55,6 +56,7 @@ class StatusBoard:
         return {
             "stopped": True if state is None else state.stopped,
             "stop": NO_CORE if state is None else (state.stop if state.stopped else None),
+            "clear": self._clear(),
             "simulated": self._simulated,
             "arm": self._arm(),
             "camera": self._eye.status(),
@@ -63,6 +65,16 @@ class StatusBoard:
             "run": None if active is None else _run(active),
             "core": {"pid": self._core.pid, "losses": self._core.losses},
         }
+
+    def _clear(self) -> dict[str, Any]:
+        """Whether a stop can be cleared now, and what comes first if not."""
+        state = self._client.snapshot
+        if state is None:
+            return {"possible": False, "next": NO_CORE["sentence"]}
+        if not state.stopped:
+            return {"possible": False, "next": ""}
+        free = state.button in LETS_CLEAR
+        return {"possible": free, "next": "" if free else state.button_why}
 
     def _arm(self) -> dict[str, Any]:
         state = self._client.snapshot

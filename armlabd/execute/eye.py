@@ -65,7 +65,10 @@ class Eye:
         seen = await self._see()
         if isinstance(seen, Verdict):
             return seen
-        return Verdict(Code.OK, "", seen.scene.as_dict(self._clock.monotonic()))
+        taken_s = round(seen.scene.taken_s, 3)
+        return Verdict(
+            Code.OK, "", {**seen.scene.as_dict(self._clock.monotonic()), "taken_s": taken_s}
+        )
 
     async def consult(self, first: View) -> tuple[View, Opinion | None] | Verdict:
         """A look, with a model's opinion of it and a second look after that.
@@ -81,9 +84,9 @@ class Eye:
             return second
         return replace(second, scene=compared(first.scene, second.scene, opinion)), opinion
 
-    async def jpeg(self) -> bytes | None:
-        """The last believed picture, whole; None before the first."""
-        frame = self.frame
+    async def jpeg(self, frame: Frame | None = None) -> bytes | None:
+        """This picture, else the last believed one, whole; None before the first."""
+        frame = frame or self.frame
         return None if frame is None else await asyncio.to_thread(encode_jpeg, frame.image)
 
     async def png(self, seen: View | None) -> bytes | None:

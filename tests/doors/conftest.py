@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import numpy as np
 import pytest
 
 from armlabd.arm.joints import HOME
@@ -26,6 +27,7 @@ from armlabd.gate.rate import RateLimiter, WrongKeys
 from armlabd.gate.roles import KeyRing, Role
 from armlabd.gate.session import RobotSession
 from armlabd.motion.messages import CoreState, MotionResult, StopResult
+from armlabd.perceive.camera import Frame
 from armlabd.perceive.scene import Scene
 from armlabd.record.audit import Audit
 from armlabd.record.store import RunStore
@@ -82,13 +84,15 @@ class FakeEye:
     """An empty table."""
 
     scene: Scene | None = None
+    frame: Frame | None = None
     seen = None
 
     async def look(self) -> Verdict:
         self.scene = Scene((), (), 0.0)
+        self.frame = Frame(np.zeros((240, 320, 3), np.uint8), 0.0, "fake")
         return Verdict(Code.OK, "", self.scene.as_dict(0.0))
 
-    async def jpeg(self) -> bytes:
+    async def jpeg(self, frame: object = None) -> bytes:
         return b"\xff\xd8 a picture"
 
     async def png(self, frame: object) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
-from armlabd.doors.http.answers import Refusal, json_answer, refusal, verdict_answer
+from armlabd.doors.http.answers import NO_STORE, Refusal, json_answer, refusal, verdict_answer
 from armlabd.doors.http.house import House
+from armlabd.doors.http.page_files import PageFiles
 from armlabd.gate.roles import Caller
 from armlabd.gate.tools import function_schemas, schemas
 from armlabd.plan.parse import parse_plan
@@ -32,6 +35,17 @@ class Handlers:
 
     def __init__(self, house: House) -> None:
         self._house = house
+        self._page = PageFiles.read()
+        self._daemon = secrets.token_hex(4)
+        self._readings = itertools.count(1)
+
+    async def page(self, asked: Asked) -> web.Response:
+        """The page, or one of its files. It acts with a key that a person types in."""
+        name = asked.request.match_info.get("file")
+        answer = self._page.answer() if name is None else self._page.answer(name)
+        if answer is None:
+            return refusal(Code.NOT_FOUND, f"The page has no file {name!r:.60}. Open / instead.")
+        return answer
 
     async def healthz(self, asked: Asked) -> web.Response:
         """Alive: the event loop answers."""
@@ -65,22 +79,33 @@ class Handlers:
         return verdict_answer(await self._house.session.call(tool, asked.body, asked.caller))
 
     async def status(self, asked: Asked) -> web.Response:
-        """The state of every part, each with what to do next."""
-        return json_answer(self._house.status())
+        """The state of every part, each with what to do next; and whose key asks.
+
+        `reading` lets whoever asks again and again tell an old answer from a new one, and a new
+        daemon from the one before.
+        """
+        caller = asked.caller
+        you = {"name": caller.name, "role": caller.role.label}
+        reading = {"daemon": self._daemon, "number": next(self._readings)}
+        return json_answer({**self._house.status(), "you": you, "reading": reading})
 
     async def scene(self, asked: Asked) -> web.Response:
         """What lies on the table now, as far as the arm does not hide it."""
         return verdict_answer(await self._house.eye.look())
 
     async def camera(self, asked: Asked) -> web.Response:
-        """The picture seen now, as JPEG."""
-        verdict = await self._house.eye.look()
-        picture = await self._house.eye.jpeg()
-        if picture is None or verdict.code is Code.NO_CAMERA:
-            return verdict_answer(verdict)
-        return web.Response(
-            body=picture, content_type="image/jpeg", headers={"Cache-Control": "no-store"}
-        )
+        """The picture seen now, as JPEG; with `?last` that of the last look, without another.
+
+        The header `Taken-S` is the `taken_s` of the scene that belongs to it.
+        """
+        eye = self._house.eye
+        verdict = Verdict(Code.OK) if "last" in asked.request.query else await eye.look()
+        frame = eye.frame
+        picture = None if frame is None else await eye.jpeg(frame)
+        if picture is None or frame is None or verdict.code is Code.NO_CAMERA:
+            return verdict_answer(_no_picture(verdict))
+        headers = {**NO_STORE, "Taken-S": f"{frame.taken_s:.3f}"}
+        return web.Response(body=picture, content_type="image/jpeg", headers=headers)
 
     async def check_plan(self, asked: Asked) -> web.Response:
         """Every fault and warning of a plan; nothing moves."""
@@ -147,6 +172,13 @@ class Handlers:
         """Begin to look with another model; it goes on after the answer."""
         used = await self._house.models.use("vision", asked.body, asked.caller)
         return verdict_answer(used, ACCEPTED)
+
+
+def _no_picture(verdict: Verdict) -> Verdict:
+    """Why there is no picture."""
+    if not verdict.ok:
+        return verdict
+    return Verdict.refused(Code.NO_CAMERA, "No picture was taken yet. GET /camera.jpg takes one.")
 
 
 def _only(body: dict[str, Any], name: str) -> Verdict | None:

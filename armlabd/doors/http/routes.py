@@ -33,6 +33,8 @@ class Route:
 
 
 ROUTES: tuple[Route, ...] = (
+    Route("GET", "/", None, Bucket.NONE, "page"),
+    Route("GET", "/page/{file}", None, Bucket.NONE, "page"),
     Route("GET", "/healthz", None, Bucket.NONE, "healthz"),
     Route("POST", "/stop", Role.READER, Bucket.NONE, "stop"),
     Route("POST", "/stop/clear", Role.OPERATOR, Bucket.NONE, "clear"),
