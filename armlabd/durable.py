@@ -28,10 +28,11 @@ def write_atomic(path: Pathlike, data: bytes, mode: int = 0o600) -> None:
     beside = os.path.join(folder, f".{name}.{os.getpid()}.new")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     try:
-        with open(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            _write_all(handle, data)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
         os.replace(beside, path)
     except OSError:
         with contextlib.suppress(OSError):
@@ -40,15 +41,37 @@ def write_atomic(path: Pathlike, data: bytes, mode: int = 0o600) -> None:
     fsync_folder(folder or os.curdir)
 
 
+def _write_all(handle: int, data: bytes) -> None:
+    """Write all of it; a nearly full disk takes a part, and the rest then raises OSError."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
+
+
+def move(old: Pathlike, new: Pathlike) -> None:
+    """Rename within one folder, durably. Raises OSError."""
+    os.replace(old, new)
+    fsync_folder(os.path.dirname(new) or os.curdir)
+
+
+def sweep(folder: Pathlike) -> None:
+    """Take away what writers that are gone have left unfinished: a power cut leaves one file."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            pid = name.removesuffix(".new").rpartition(".")[2]
+            unfinished = name.startswith(".") and name.endswith(".new") and pid.isdigit()
+            if unfinished and not os.path.isdir(f"/proc/{pid}"):
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(folder, name))
+
+
 def append_line(path: Pathlike, line: bytes, mode: int = 0o600) -> None:
     """Append one line and fsync it. Raises OSError. A torn line before it is closed off first."""
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
     try:
         size = os.fstat(handle).st_size
         torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        left = memoryview((b"\n" if torn else b"") + line.rstrip(b"\n") + b"\n")
-        while left:  # a nearly full disk takes a part: the rest then raises
-            left = left[os.write(handle, left) :]
+        _write_all(handle, (b"\n" if torn else b"") + line.rstrip(b"\n") + b"\n")
         os.fsync(handle)
     finally:
         os.close(handle)

@@ -7,12 +7,12 @@ value changes nothing. Raises nothing: exit status 1 and a sentence.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
 
 from armlabd.config import ConfigError, load_config
+from armlabd.durable import write_atomic
 
 LINE = re.compile(r"^(?P<key>[a-z0-9_]+)(?P<equals>\s*=\s*)(?P<value>.*?)(?P<comment>\s+#.*)?$")
 TABLE = re.compile(r"^\[(?P<name>[a-z0-9_.]+)\]")
@@ -49,13 +49,10 @@ def main(argv: list[str]) -> int:
     beside = Path(f"{target}.new")
     try:
         text = with_settings(Path(template).read_text(encoding="utf-8"), settings)
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        beside.write_text(text, encoding="utf-8")
         load_config(beside)
-        beside.chmod(0o644)
-        beside.replace(target)
+        beside.unlink()
+        write_atomic(target, text.encode(), 0o644)
     except (KeyError, ValueError, ConfigError, OSError) as error:
         beside.unlink(missing_ok=True)
         print(f"The settings were not written: {error}", file=sys.stderr)

@@ -34,6 +34,7 @@ from armlabd.daemon.state import (
     state_folder,
     write_note,
 )
+from armlabd.durable import sweep
 from armlabd.gate.roles import KeyRing, NewKey
 from armlabd.motion.client import CoreClient
 from armlabd.motion.settings import CoreSettings
@@ -78,6 +79,7 @@ async def serve(config: Config, options: Options, on_ready: Callable[[Ready], No
     config = _adjusted(config, options)
     state = prepare(state_folder(options.state, options.simulated))
     lock = FolderLock(state)
+    sweep(state)
     sim = _start_sim(config, options, state)
     try:
         await _serve_in(config, options, state, sim, on_ready, began_s)

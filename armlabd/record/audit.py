@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from armlabd.clock import Clock
-from armlabd.durable import append_line, fsync_folder
+from armlabd.durable import append_line, fsync_folder, move
 
 SIZE_BYTES = 50 * 1024 * 1024  # of all files together
 PARTS = 4  # closed files that are kept
@@ -97,7 +97,7 @@ class Audit:
             return False
         closed = self.closed()
         number = int(closed[-1].name[6:18]) + 1 if closed else 1
-        self.path.rename(self._folder / f"audit-{number:012d}.jsonl")
+        move(self.path, self._folder / f"audit-{number:012d}.jsonl")
         for old in closed[: max(0, len(closed) + 1 - PARTS)]:
             with contextlib.suppress(OSError):
                 old.unlink()

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from armlabd.durable import write_atomic
+from armlabd.durable import move, write_atomic
 
 FILE = "starts.json"
 BROKEN = "starts.broken"
@@ -96,4 +95,4 @@ class StartCounter:
     def _set_aside(self) -> None:
         self.trouble = f"{FILE} could not be read; it was set aside as {BROKEN}, and counts from 0."
         with contextlib.suppress(OSError):
-            os.replace(self._folder / FILE, self._folder / BROKEN)
+            move(self._folder / FILE, self._folder / BROKEN)
