@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from armlabd.arm.joints import HOME
 from armlabd.bench.arena import Arena
 from armlabd.motion.button import MOST_EDGES, Button, Reading, ScriptedLine
+from armlabd.motion.core import REST_WIDE_TICKS, WIDE_LOOK_TICKS
 from armlabd.motion.disk import DirectDisk, Ticket
 from armlabd.motion.proof import AGAIN_S, Proof, read_proof
+from armlabd.motion.servos import TORQUE_OFF_BYTES
 from armlabd.motion.state import slow_state
 
 Make = Callable[..., Arena]
@@ -368,6 +370,43 @@ def test_the_latency_counts_from_the_kernels_stamp(wired: Arena, line: ScriptedL
     stamped_us = wired.core.lane.latency_us
     wired.ask("stop", cause="asked", by="a test")
     assert 400 <= stamped_us - wired.core.lane.latency_us <= 2000
+
+
+def waking(arena: Arena, line: ScriptedLine, wait_s: float) -> float:
+    """Press so long after a tick, as the woken loop sees it; ms from the edge to the last byte."""
+    arena.clock.advance_to(arena.clock.monotonic() + wait_s)
+    edge_s, before = arena.clock.monotonic(), len(arena.frames)
+    line.level, line.script = True, [Reading(True, edges=1, edge_s=edge_s)]
+    arena.core.look_at_button(edge_s, woken=True)
+    first = arena.torque_offs(before)[0]
+    wire_s = TORQUE_OFF_BYTES * 10 / arena.settings.baud
+    return (arena.frames[first][0] + wire_s - edge_s) * 1e3
+
+
+def run_again(arena: Arena, line: ScriptedLine) -> None:
+    line.level = False
+    arena.run(RELEASE_S + 0.05)
+    assert arena.now("clear", by="a person", role="operator")["code"] == "ok"
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_from_the_edge_to_the_frame_are_less_than_2_ms_at_every_phase_of_the_cycle(
+    wired: Arena, line: ScriptedLine, moves: bool
+) -> None:
+    plain_ms, wide_ms = [], []
+    for phase in range(20):
+        if moves:
+            wired.move(wired.program(START, 10.0) if phase % 2 else wired.program(AWAY, 10.0))
+            wired.run(0.3)
+            assert wired.core.conductor.moving
+        free_s = wired.core.cycles.due_s - wired.clock.monotonic()
+        wide = wired.core.cycles.ticks % (WIDE_LOOK_TICKS if moves else REST_WIDE_TICKS) == 0
+        (wide_ms if wide else plain_ms).append(waking(wired, line, free_s * phase / 20))
+        assert wired.core.latch.stopped
+        run_again(wired, line)
+    assert max(plain_ms) < 2.0, plain_ms
+    assert max(wide_ms, default=0.0) < 2.6, "every tenth or thirtieth answer is a longer one"
+    assert min(plain_ms) < 0.2, "where no answer is on its way nothing is waited for"
 
 
 def test_the_line_is_told_in_the_details(wired: Arena) -> None:
