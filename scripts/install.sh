@@ -157,7 +157,7 @@ write_settings() {
     local -a set=()
     [ -n "$port" ] && set+=("arm.port=\"$port\"")
     case "$camera" in "") ;; *[!0-9]*) set+=("camera.source=\"$camera\"") ;; *) set+=("camera.source=$camera") ;; esac
-    case "$button" in "") ;; none) set+=("stop.button.required=false") ;; *) set+=("stop.button.required=true" "stop.button.board=\"$button\"") ;; esac
+    case "$button" in "") ;; none) set+=("stop.button.required=false" 'stop.button.board=""') ;; *) set+=("stop.button.required=true" "stop.button.board=\"$button\"") ;; esac
     [ -n "$planner" ] && set+=("planner.backend=\"$planner\"")
     [ -n "$lan" ] && set+=('http.host="0.0.0.0"')
     local template="$CONFIG_DIR/config.toml"

@@ -12,11 +12,11 @@ from armlabd.daemon.planners import ModelHouse
 from armlabd.execute.eye import Eye
 from armlabd.execute.run import Run
 from armlabd.execute.runs import RunManager
+from armlabd.gate.answers import NO_BUTTON
 from armlabd.motion.client import CoreClient
 
 NOT_ALIGNED = "not aligned: armlabd calibrate --align"
 LETS_CLEAR = ("none", "released")  # of the stop line's states
-NO_BUTTON = "no physical stop"
 HAND = "Keep a hand on the power switch of the servo supply."
 UNREAD = f"[stop.button] names a line that is not read: set required = true. {HAND}"
 PRESS_IT = "No press of it was ever seen: armlabd doctor --press"

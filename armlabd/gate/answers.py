@@ -11,6 +11,7 @@ from armlabd.motion.messages import CoreState, MotionResult
 from armlabd.verdict import Code, Verdict
 
 MAX_POSE_AGE_S = 0.5  # fifty cycles of the core: older than this nothing is planned from it
+NO_BUTTON = "no physical stop"
 
 
 def stopped(state: CoreState | None) -> Verdict | None:
@@ -65,6 +66,7 @@ def status(state: CoreState | None) -> Verdict:
         "next": state.next,
         "torque": state.torque,
         "moving": state.moving,
+        "button": NO_BUTTON if state.button == "none" else state.button,
     }
     if state.stopped:
         data["stop"] = dict(state.stop)

@@ -13,11 +13,12 @@ from armlabd.arm.limits import CEILINGS
 from armlabd.clock import VirtualClock
 from armlabd.config import Config
 from armlabd.config.model import GateConfig, MotionConfig
+from armlabd.gate import answers
 from armlabd.gate.rate import RateLimiter
 from armlabd.gate.roles import Caller
 from armlabd.gate.session import RobotSession
 from armlabd.motion.fence import violation
-from armlabd.motion.messages import MotionResult
+from armlabd.motion.messages import CoreState, MotionResult
 from armlabd.record.audit import Audit
 from armlabd.verdict import Code, Verdict
 
@@ -674,3 +675,10 @@ async def test_the_torque_of_the_jaws_is_the_one_of_the_settings(
     await session.call("open_gripper", {}, agent)
     await session.call("close_gripper", {}, agent)
     assert seen == [None, 25.0]
+
+
+@pytest.mark.parametrize(
+    ("button", "told"), [("none", "no physical stop"), ("released", "released")]
+)
+def test_an_agent_is_told_whether_there_is_a_physical_stop(button: str, told: str) -> None:
+    assert answers.status(CoreState(pose=HOME, button=button)).data["button"] == told
