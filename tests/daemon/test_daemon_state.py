@@ -296,6 +296,20 @@ def test_the_button_is_told_truthfully_with_what_to_do(
     assert bool(told["next"]) == (state != "released")
 
 
+@pytest.mark.parametrize(
+    ("button", "possible"),
+    [("none", True), ("released", True), ("pressed", False), ("broken", False), ("noisy", False)],
+)
+def test_whether_a_stop_can_be_cleared_is_told_with_what_comes_first(
+    button: str, possible: bool
+) -> None:
+    why = "" if possible else f"It is {button}."
+    stopped = CoreState(stopped=True, button=button, button_why=why)
+    assert board(stopped)["clear"] == {"possible": possible, "next": why}
+    assert board(CoreState(stopped=False, button=button))["clear"]["possible"] is False
+    assert board(None)["clear"]["possible"] is False
+
+
 def test_a_button_that_is_not_required_is_no_physical_stop_whatever_the_core_says() -> None:
     told = board(CoreState(button="released", button_line=PROVEN))["button"]
     assert told["state"] == "no physical stop"

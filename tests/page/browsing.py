@@ -12,7 +12,7 @@ CHROMIUM = shutil.which("chromium")
 PHONE = {"width": 360, "height": 740}
 DESK = {"width": 1280, "height": 900}
 PATIENCE_MS = 30_000  # other jobs share the machine, and nothing here measures time
-SECOND_MS = 500  # in which a second request would be seen, were there one
+SECOND_MS = 300  # in which a second request would be seen, were there one
 
 
 def type_key(page: Page, key: str = OPERATOR_KEY) -> None:

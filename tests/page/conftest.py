@@ -13,11 +13,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "real"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from browsing import CHROMIUM, DESK, PATIENCE_MS, type_key
-from harness import OPERATOR_KEY, RealArm, real_arm
+from harness import FAST, OPERATOR_KEY, RealArm, real_arm, wait_until
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from armlabd.bench.processes import prompt
 
 expect.set_options(timeout=PATIENCE_MS)
 
+BUTTON = '[stop.button]\nrequired = true\nboard = "sim"\nrelease_s = 0.05\n'
 OpenPage = Callable[..., Page]
 
 
@@ -47,8 +50,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def one_arm() -> Iterator[RealArm]:
-    with real_arm() as arm:
-        yield arm.start()
+    with real_arm(FAST + BUTTON) as arm:
+        arm.start()
+        with prompt(arm.pid_of("armlabd.sim")):  # servos do not wait for a busy browser
+            yield arm
 
 
 @pytest.fixture
@@ -57,8 +62,7 @@ def arm(one_arm: RealArm) -> RealArm:
     run = one_arm.status()["run"]
     if run is not None:
         one_arm.client.request("DELETE", f"/runs/{run['id']}", timeout_s=60.0)
-    if one_arm.status()["stopped"]:
-        one_arm.clear()
+    wait_until(lambda: one_arm.client.request("POST", "/stop/clear", {}).ok, "it can be cleared")
     return one_arm
 
 

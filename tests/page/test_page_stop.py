@@ -102,6 +102,26 @@ def test_case_6_the_stop_works_while_the_page_asks_about_clearing(
     assert arm.status()["stopped"]
 
 
+def test_a_pressed_button_is_told_and_clearing_waits_until_it_can_be(
+    open_page: Any, arm: RealArm
+) -> None:
+    page = open_page()
+    headline(page, "READY")
+    expect(page.locator("#badges")).to_contain_text("stop button: unproven")
+    (arm.state / "button").write_text("1")
+    headline(page, "STOPPED")
+    expect(page.locator("#badges")).to_contain_text("stop button: pressed")
+    expect(page.locator("#why-not")).to_contain_text("release it first")
+    expect(page.locator("#clear-ask")).to_be_disabled()
+    (arm.state / "button").write_text("0")
+    expect(page.locator("#clear-ask")).to_be_enabled()
+    expect(page.locator("#why-not")).to_be_hidden()
+    page.click("#clear-ask")
+    (arm.state / "button").write_text("1")  # the stop is the same, but it cannot be cleared now
+    expect(page.locator("#clear")).to_be_hidden()
+    (arm.state / "button").write_text("0")
+
+
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_case_7_the_stop_stays_in_its_place_away_from_all_else(
     open_page: Any, arm: RealArm, size: Any
@@ -114,7 +134,7 @@ def test_case_7_the_stop_stays_in_its_place_away_from_all_else(
     page.click("#stop")
     page.click("#clear-ask")
     height = page.evaluate("document.getElementById('main').scrollHeight")
-    for offset in range(0, height, 40):
+    for offset in range(0, height, 60):
         page.evaluate("y => { document.getElementById('main').scrollTop = y; }", offset)
         assert box_of(page, "#stop") == place
         assert page.evaluate(NEAREST) >= APART_PX, f"scrolled by {offset} px"

@@ -11,6 +11,8 @@ from browsing import DESK, PHONE, headline, requests_of, type_key
 from harness import AGENT_KEY, OPERATOR_KEY, RealArm, wait_until
 from playwright.sync_api import Page, expect
 
+HOSTILE = "<img src=x onerror=alert(1)> & <b>block</b>"
+
 
 def out_of_the_picture(arm: RealArm) -> bool:
     """The arm hides nothing, so that a goal need not move it first.
@@ -89,6 +91,49 @@ def test_the_picture_with_its_claims_and_its_age(open_page: Any, arm: RealArm) -
     assert corner[1] > 150 > corner[0]  # a green line where the box is
 
 
+CLAIMS = {
+    "ok": True,
+    "objects": [
+        {"label": "red block", "x": 0.2, "y": 0.1, "yaw_deg": 0, "box": [200, 200, 240, 240]},
+        {"label": "red block", "x": 0.2, "y": 0.0, "yaw_deg": 0, "box": [300, 200, 340, 240]},
+        {"label": "blue block", "x": 0.1, "y": 0.0, "yaw_deg": 0, "box": [300, 300, 340, 340]},
+    ],
+    "rejected": [{"label": HOSTILE, "box": [10, 10, 20, 20], "reasons": ["Too small.", HOSTILE]}],
+    "ambiguous": [{"label": "red block", "candidates": []}],
+    "disputed": [
+        {"label": "blue block", "box": [300, 300, 340, 340], "reason": "A model says cup."}
+    ],
+    "notes": [HOSTILE],
+    "age_s": 0.1,
+    "taken_s": 0.0,
+}
+
+
+def test_what_is_not_believed_says_why_and_no_words_become_code(
+    open_page: Any, arm: RealArm
+) -> None:
+    page = open_page(key="")
+    page.route("**/scene", lambda route: route.fulfill(json={**CLAIMS, "taken_s": taken_s(arm)}))
+    type_key(page)
+    for kind, words in {
+        "unclear": "several red block: x 0.200, y 0.100",
+        "disputed": "disputed blue block: x 0.100, y 0.000 m. A model says cup.",
+        "rejected": f"not believed {HOSTILE}: Too small. {HOSTILE}",
+    }.items():
+        expect(page.locator(f"#claims li.{kind}").first).to_contain_text(words)
+    page.fill("#goal", HOSTILE)
+    page.click("#goal-send")
+    expect(page.locator("#run-goal")).to_contain_text(HOSTILE)
+    assert page.locator("img, script:not([src])").count() == 0
+    arm.client.request("POST", "/stop")
+
+
+def taken_s(arm: RealArm) -> float:
+    """Of a look made now: the picture that the page fetches next is that of this look."""
+    taken: float = arm.client.request("GET", "/scene").body["taken_s"]
+    return taken
+
+
 def test_an_agent_gives_goals_and_clears_with_an_operators_key_used_once(
     open_page: Any, arm: RealArm
 ) -> None:
@@ -136,8 +181,9 @@ def test_case_71_name_and_address_of_the_board_both_open_the_page(
         arm.clear()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk", "phone"]
+)
 def test_everybody_can_use_it(open_page: Any, arm: RealArm, size: Any, scheme: str) -> None:
     page = open_page(size=size, color_scheme=scheme, bypass_csp=True)
     arm.client.request("POST", "/stop")
