@@ -265,7 +265,7 @@ uninstall() {
     if systemd_runs && [ -e "$UNIT" ]; then run systemctl disable --now --quiet armlabd.service || true; fi
     [ -e "$UNIT" ] && ! systemd_runs && run systemctl disable --quiet armlabd.service
     run rm -f "$UNIT" "$UNIT.new" "$RULES" "$RULES.new" "$COMMAND" "$COMMAND.new"
-    run rm -rf "$HOME_DIR"
+    run rm -rf "$HOME_DIR" /run/armlabd # the last one: see RuntimeDirectory= in the unit
     if [ -n "$keep_state" ]; then
         say "Kept: $CONFIG_DIR and $STATE_DIR."
     else

@@ -300,6 +300,7 @@ class Driver:
         number = self.run.questions_asked
         shown = question.to_dict()
         waiting = self.questions.open(self.run.id, number, question)
+        before = self.run.state
         self.run.state, self.run.question = RunState.WAITING, {"id": waiting.id, **shown}
         try:
             await self.journal.note({"event": "question", "number": number, **shown})
@@ -308,7 +309,7 @@ class Driver:
             answer = await self.questions.wait(waiting, self.config.run.answer_timeout_s)
         finally:
             self.questions.close(waiting)
-            self.run.question = None
+            self.run.state, self.run.question = before, None  # whoever waits is told for what
         await self.journal.note({"event": "answer", "number": number, "answer": answer})
         raise_if_over(self.run)
         return answer

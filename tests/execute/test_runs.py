@@ -13,6 +13,7 @@ from armlabd.arm.joints import HOME
 from armlabd.execute.goal import MAX_ROUNDS
 from armlabd.plan.plan import Plan, Step
 from armlabd.plan.question import Question
+from armlabd.record.store import RunFolder
 from armlabd.verdict import Code, Verdict
 
 ASK = Question("Which one?", ("left", "right"), Code.AMBIGUOUS, "which")
@@ -234,6 +235,27 @@ async def test_an_answer_continues_with_a_new_look(make_house: Any) -> None:
     assert (await house.ended(run_id))["result"] == "done"
     assert planner.contexts[1].answers == {"which": "right"}
     assert house.session.tools[0] == "look"  # the answer may need what the goal did not
+
+
+async def test_a_run_never_waits_without_a_question(
+    make_house: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, Any]] = []
+    house = make_house(Scripted(ASK, ten_steps()))
+    append = RunFolder.append_trace
+
+    def watched(folder: RunFolder, row: Any) -> None:
+        if house.runs.active is not None:
+            seen.append((str(house.runs.active.state), house.runs.active.question))
+        append(folder, row)
+
+    monkeypatch.setattr(RunFolder, "append_trace", watched)
+    run_id = await house.begin(goal="take it")
+    assert (await house.say(run_id, "2")).ok
+    assert (await house.ended(run_id))["result"] == "done"
+    waited = [question for state, question in seen if state == "waiting"]
+    assert waited
+    assert all(waited), "somebody would look for a question that is not there"
 
 
 async def test_a_planner_that_only_asks_comes_to_an_end(make_house: Any) -> None:
