@@ -20,9 +20,10 @@ export function wireStop(door, watch) {
   const released = () => setTimeout(() => { pressed = false; }, AFTER_MS);
   window.addEventListener("pointerup", released, true);
   window.addEventListener("pointercancel", released, true);
-  button.addEventListener("click", () => {
-    if (!pressed) press(); // by keyboard or by a helper such as a screen reader
-    pressed = false;
+  button.addEventListener("click", (event) => {
+    const byHand = event.detail > 0; // 0: by keyboard or by a helper such as a screen reader
+    if (!byHand || !pressed) press();
+    pressed = pressed && !byHand;
   });
   button.addEventListener("contextmenu", (event) => event.preventDefault());
   window.addEventListener("keydown", (event) => {
