@@ -12,7 +12,7 @@ CORE_MIB: Final = Bar(16.0)
 GOAL_TO_MOTION_S: Final = Bar(0.2)
 
 STOP_AT_CORE_MS: Final = Bar(2.0, least=2000)  # p99, idle and under stress
-PRESS_AT_CORE_MS: Final = Bar(2.0, least=500)  # p99, contact to frame, idle and under stress
+PRESS_AT_CORE_MS: Final = Bar(2.0, least=500)  # p99, contact to port, idle and under stress
 STOP_BY_HTTP_IDLE_MS: Final = Bar(5.0, least=100)  # p99; of fewer it would be the maximum
 STOP_BY_HTTP_STRESS_MS: Final = Bar(15.0, least=100)  # p99
 STOPS_FAILED: Final = Bar(0, inside=True)  # neither seen at the bus nor confirmed by six

@@ -1,12 +1,14 @@
 """The virtual arm's stop contact: a named pipe STATE/button, for demos, tests and the bench.
 
-Each byte written is one edge: "0" closes the contact, "1" opens it, "x" breaks the line until the
-next byte. White space is passed over, so that `echo 1 > STATE/sim/button` presses it.
+"0" closes the contact, "1" opens it, "x" breaks the line until the next of them; all else is
+passed over, so that `echo 1 > STATE/sim/button` presses it. An edge may carry its time, as the
+kernel stamps those of a real line: "1@123456789" (CLOCK_MONOTONIC, ns).
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 
 from armlabd.durable import Pathlike
@@ -14,7 +16,8 @@ from armlabd.motion.button import Reading
 
 FILE = "button"
 CHUNK = 4096
-MEANING: dict[int, bool | None] = {ord("0"): False, ord("1"): True, ord("x"): None}
+MEANING: dict[bytes, bool | None] = {b"0": False, b"1": True, b"x": None}
+EDGE = re.compile(rb"([01x])(?:@(\d{1,19}))?")
 
 
 class PipeLine:
@@ -54,13 +57,15 @@ class PipeLine:
             self.why, self._level = f"{error.strerror}.", None
             self.close()
             said = b""
-        for byte in said:
-            if byte in MEANING:
-                edges += MEANING[byte] is not before
-                before = self._level = MEANING[byte]
+        edge_s = None
+        for word, stamp in EDGE.findall(said):
+            if MEANING[word] is not before:
+                edges += 1
+                edge_s = int(stamp) / 1e9 if stamp and edge_s is None else edge_s
+            before = self._level = MEANING[word]
         if self._level is None:
             self.why = self.why or "its wire is cut: write 0 into it."
-        return Reading(self._level, edges)
+        return Reading(self._level, edges, edge_s=edge_s)
 
     def close(self) -> None:
         """Let go of it; the pipe stays."""

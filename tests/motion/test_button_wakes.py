@@ -12,7 +12,7 @@ import pytest
 from armlabd.bus.errors import PortError, PortKind
 from armlabd.bus.port import Transport
 from armlabd.clock import SystemClock
-from armlabd.motion.button import MOST_EDGES
+from armlabd.motion.button import MOST_EDGES, Reading
 from armlabd.motion.core import Core
 from armlabd.motion.disk import DirectDisk
 from armlabd.motion.lines import line_of
@@ -104,6 +104,27 @@ def test_a_line_that_storms_or_is_cut_does_not_keep_the_loop_awake(wired: Wired,
     wired.server.poll(0.0)
     assert not wired.core.wanted()
     assert wired.server._button_fd == -1
+
+
+@pytest.mark.parametrize(
+    ("text", "reading"),
+    [
+        ("1@2500000000", Reading(True, 1, edge_s=2.5)),
+        ("1@2500000000 0@2600000000\n", Reading(False, 2, edge_s=2.5)),
+        ("0@1 1@2500000000", Reading(True, 1, edge_s=2.5)),
+        ("1", Reading(True, 1)),
+        ("@5 nonsense 7\n", Reading(False)),
+        ("", Reading(False)),
+    ],
+)
+def test_what_is_written_into_the_pipe_is_edges_with_or_without_their_time(
+    tmp_path: Path, text: str, reading: Reading
+) -> None:
+    line = PipeLine(tmp_path)
+    assert line.open()
+    (tmp_path / "button").write_text(text)
+    assert line.take(True) == reading
+    line.close()
 
 
 def test_a_line_that_is_back_is_waited_for_again(wired: Wired) -> None:
