@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 SERVICE = "_armlabd._tcp.local."
 ANYWHERE = ("", "0.0.0.0", "::")
+CLOSE_S = 3.0  # a goodbye takes half a second
 LOOK_S = 5.0  # between two looks at the addresses
 IN_CLEAR = "Keys travel in clear without TLS: see README, 'A laptop'."
 
@@ -76,6 +77,7 @@ class Mdns:
         from zeroconf import Error, ServiceInfo
         from zeroconf.asyncio import AsyncZeroconf
 
+        _must_be_here(addresses)
         name = announced_name()
         told = ServiceInfo(
             SERVICE,
@@ -94,9 +96,23 @@ class Mdns:
     async def close(self) -> None:
         """Take the announcement back."""
         zeroconf, self._zeroconf = self._zeroconf, None
-        if zeroconf is not None:
-            await zeroconf.async_unregister_all_services()
-            await zeroconf.async_close()
+        if zeroconf is None:
+            return
+        from zeroconf import Error
+
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await zeroconf.async_unregister_all_services()
+                await zeroconf.async_close()
+        except (Error, OSError) as error:  # the network is gone, and with it whoever listened
+            log.info("mDNS was not taken back: %s", error or type(error).__name__)
+
+
+def _must_be_here(addresses: tuple[str, ...]) -> None:
+    """Raises OSError for an address that went away: zeroconf would leave a socket open."""
+    for address in addresses:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
 
 
 class Network:

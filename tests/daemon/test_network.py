@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from ipaddress import IPv4Address
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -158,3 +159,30 @@ async def test_a_laptop_finds_the_board_by_its_service() -> None:
         await laptop.async_close()
         await announcer.close()
     assert announcer._zeroconf is None
+
+
+async def test_addresses_that_went_away_meanwhile_are_a_sentence_and_no_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    settings = HttpConfig.model_validate({"host": "0.0.0.0"})
+    addresses = ("203.0.113.5",)  # of documentation: no machine has it
+    network = Network(settings, 8765, look=lambda: addresses)
+    await network.look_once()
+    assert "No mDNS" in network.status()["next"]
+    await network.look_once()
+    assert network.status()["announced"] is False
+    network.start()
+    await network.close()
+    await network.close()
+
+
+def test_the_start_tells_where_other_machines_reach_the_board(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from armlabd.cli.processes import _tell
+    from armlabd.daemon.main import Ready
+
+    _tell(Ready("http://127.0.0.1:1", (), tmp_path, 0.5, False, "http://10.0.0.2:1"))
+    assert "other machines: http://10.0.0.2:1\n" in capsys.readouterr().out
+    _tell(Ready("http://127.0.0.1:1", (), tmp_path, 0.5, False))
+    assert "other machines" not in capsys.readouterr().out
