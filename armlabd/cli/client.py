@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from armlabd.motion.sockets import stand_ins
+from armlabd.motion.sockets import places
 
 DEFAULT_URL = "http://127.0.0.1:8765"
 TIMEOUT_S = 10.0
@@ -170,8 +170,8 @@ def find_key(chosen: str | None, state: Path | None) -> str:
 
 def note_of(folder: Path) -> dict[str, Any] | None:
     """What a daemon that still runs wrote down about itself."""
-    for place in (folder, *map(Path, stand_ins(folder))):
-        note = _note_in(place)
+    for place in places(folder):
+        note = _note_in(Path(place))
         if note is not None:
             return note
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import tempfile
@@ -96,3 +97,33 @@ def test_without_any_place_the_first_trouble_is_told(
     monkeypatch.setattr(sockets, "stand_ins", lambda _: ("/proc/none/x",))
     with pytest.raises(OSError, match="Read-only file system"):
         sockets.choose_folder(disk)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to somebody else")
+def test_a_stand_in_that_somebody_else_made_first_is_neither_used_nor_believed(
+    disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from armlabd.cli.client import note_of
+
+    planted = Path(sockets.stand_ins(disk)[0])
+    planted.mkdir(parents=True)
+    note = {"url": "http://127.0.0.1:9", "pid": os.getpid()}
+    (planted / "daemon.json").write_text(json.dumps(note))
+    assert note_of(disk) == note, "one of this user is believed"
+    os.chown(planted, 12345, 12345)
+    assert note_of(disk) is None
+    with listen(str(planted)):
+        assert sockets.socket_folder(disk) == str(disk)
+    monkeypatch.setattr(sockets, "stand_ins", lambda _: (str(planted),))
+    with pytest.raises(OSError, match="Read-only"):
+        sockets.choose_folder(disk)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to somebody else")
+def test_root_finds_the_socket_of_the_service(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "SERVICE_FOLDER", str(disk.parent / "run"))
+    chosen = sockets.choose_folder(disk)
+    for path in (chosen, str(Path(chosen).parent)):
+        os.chown(path, 12345, 12345)
+    with listen(chosen):
+        assert sockets.socket_folder(disk) == chosen
