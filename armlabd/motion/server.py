@@ -139,7 +139,7 @@ class Server:
     def _serve(self, readable: list[int], writable: list[int]) -> None:
         received_s = self.clock.monotonic()
         if self._button_fd in readable:
-            self.core.look_at_button(received_s, woken=True)
+            self._read_button(received_s)
         for number in writable:
             self.peers[number].flush()
         came: list[tuple[Peer, dict[str, Any]]] = []
@@ -158,6 +158,12 @@ class Server:
     def _wanted(self) -> bool:
         """True when a peer has said something that is not yet read."""
         return bool(self._poller.poll(0))
+
+    def _read_button(self, received_s: float) -> None:
+        """A line that is lost gives its number back: a peer that is let in next may get it."""
+        self.core.look_at_button(received_s, woken=True)
+        if self.core.button.fd != self._button_fd:
+            self._follow_button(self.core.button.fd)
 
     def _follow_button(self, number: int) -> None:
         """Wait on the button's line as it is now: it may have been lost, or be back."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +19,7 @@ from armlabd.motion.button import MOST_EDGES, Reading
 from armlabd.motion.core import Core
 from armlabd.motion.disk import DirectDisk
 from armlabd.motion.lines import line_of
+from armlabd.motion.messages import encode
 from armlabd.motion.pipe_line import PipeLine
 from armlabd.motion.server import Server
 from armlabd.motion.settings import CoreSettings
@@ -157,3 +161,46 @@ def test_a_file_in_the_pipe_s_place_is_a_line_that_cannot_be_read(tmp_path: Path
     assert not line.open()
     assert "is no pipe" in line.why
     assert not PipeLine(tmp_path / "nowhere").open()
+
+
+class Failing(PipeLine):
+    """A line whose device goes away while it is read."""
+
+    def take(self, events: bool) -> Reading:
+        if not events:
+            return super().take(events)
+        self.close()
+        return Reading(None)
+
+
+def test_a_peer_that_comes_while_the_line_is_lost_may_get_its_number(tmp_path: Path) -> None:
+    (tmp_path / "stop.json").write_text('{"stopped": false}')
+    told = CoreSettings(str(tmp_path), "nowhere", period_s=NEVER_S, button_required=True)
+    line = PipeLine(tmp_path)
+    core = Core(told, SystemClock(), no_port, DirectDisk(), line=line)
+    server = Server(core, SystemClock())
+    server.poll(0.0)
+    number = line.fd
+    line.__class__ = Failing
+    with socket.socket(socket.AF_UNIX) as visitor:
+        visitor.connect(os.fspath(tmp_path / "core.sock"))
+        (tmp_path / "button").write_text("1")
+        server.poll(WAIT_S)
+        assert core.latch.stopped
+        assert number in server.peers, "the freed number went to the visitor"
+        visitor.sendall(encode({"id": 1, "do": "hello", "role": "visitor"}))
+        visitor.setblocking(False)
+        server.poll(0.0)
+        assert b'"id":1' in visitor.recv(65_536), "and it is heard by a look without waiting"
+    server.poll(0.0)
+    assert server.peers == {}
+    server.close()
+
+
+def test_a_core_without_a_button_knows_no_gpiod() -> None:
+    seen = "print([name for name in sys.modules if 'gpio' in name or 'pipe_line' in name])"
+    program = f"import sys, armlabd.motion.server; {seen}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -150,3 +150,20 @@ def test_case_86_the_press_test_at_the_command_line(wired: RealArm) -> None:
     assert doctor.returncode == 0, told
     assert "Press and release were seen. The arm is stopped: armlabd clear-stop" in told
     wired.clear()
+
+
+def test_case_20_a_boot_with_the_contact_open_is_stopped_without_any_edge() -> None:
+    with real_arm() as one:
+        one.config = FAST + BUTTON
+        one.state.mkdir()
+        (one.state / "stop.json").write_text('{"stopped": false}')
+        os.mkfifo(one.state / "button", 0o600)
+        contact = os.open(one.state / "button", os.O_RDWR)  # open all the time, as the pipe is
+        try:
+            os.write(contact, b"1")
+            one.start(wait_arm=False)
+            wait_until(lambda: one.status()["core"]["pid"], "the core is there")
+            assert one.status()["stop"]["cause"] == "button"
+            assert one.client.request("POST", "/stop/clear", {}).status == 409
+        finally:
+            os.close(contact)
