@@ -66,6 +66,7 @@ class Soak:
     stops: int = 0
     missed: list[str] = field(default_factory=list)
     unnamed: list[str] = field(default_factory=list)
+    said: str = ""
     ended: threading.Event = field(default_factory=threading.Event)
 
     # --- the load beside it
@@ -146,15 +147,22 @@ class Soak:
             self.unnamed.append(str(run)[:500])
 
     def make_well(self) -> None:
-        """All faults gone, connected, cleared."""
+        """All faults gone, plugged in, cleared; what a person is told to reset is reset."""
+        self.arm.world("replug")
         self.arm.world("healthy")
 
         def ready() -> bool:
-            if not self.arm.status()["arm"]["connected"]:
-                return False
-            return self.arm.client.request("POST", "/stop/clear", {}).ok
+            self.said = str(self.arm.status()["arm"]["next"])
+            if "clear the stop" in self.said:
+                self.arm.client.request("POST", "/stop", {})
+            cleared = self.arm.client.request("POST", "/stop/clear", {})
+            self.said += f" {cleared.body}"
+            return cleared.ok and bool(self.arm.status()["arm"]["connected"])
 
-        wait_until(ready, "an arm that is well again", 120.0)
+        try:
+            wait_until(ready, "an arm that is well again", 120.0)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.said}\n{self.arm.log()[-2000:]}") from None
 
 
 def core_pid(arm: RealArm) -> int:
