@@ -131,13 +131,16 @@ def test_case_7_the_stop_stays_in_its_place_away_from_all_else(
     place = box_of(page, "#stop")
     left, top, right, bottom = place
     assert (right - left, bottom - top) >= (120, 80)
-    page.click("#stop")
+    arm.client.request("POST", "/stop")
     page.click("#clear-ask")
     height = page.evaluate("document.getElementById('main').scrollHeight")
     for offset in range(0, height, 60):
         page.evaluate("y => { document.getElementById('main').scrollTop = y; }", offset)
         assert box_of(page, "#stop") == place
         assert page.evaluate(NEAREST) >= APART_PX, f"scrolled by {offset} px"
+    page.click("#stop")
+    expect(page.locator("#stop-said")).to_contain_text("confirmed")
+    assert box_of(page, "#stop") == place
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
