@@ -60,13 +60,20 @@ def disk_check(subject: Subject) -> Check:
             f"Free some: sudo du -xh {there} | sort -h | tail",
             "Fewer run folders: [run] keep in config.toml",
         )
+    if space.state == "read_only":
+        return finding(
+            "disk",
+            f"{there} is read-only: nothing moves, and a stop would be forgotten over a power cut.",
+            "See why: dmesg | tail",
+            f"sudo mount -o remount,rw {there}, or restart the board.",
+        )
     if trouble := _write_trouble(there):
         return finding(
             "disk",
             f"{there} cannot be written by this user: {trouble}. A stop would be forgotten over a "
             "power cut.",
             f"sudo chown -R {subject.user.name} {there}",
-            "If the file system went read-only, look at: dmesg | tail; then restart the board.",
+            "If that is refused, look at: dmesg | tail; then restart the board.",
         )
     return ok("disk", f"{mib} MiB are free at {there}, and it can be written.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,10 @@ def test_a_full_disk_and_one_that_cannot_be_written_are_told(
     told = patient.finding("disk")
     assert "Only 199 MiB" in told.sentence
     assert not list(patient.state.glob(".doctor-*"))
+    Full.f_bavail, Full.f_flag = 500, os.ST_RDONLY
+    told = patient.finding("disk")
+    assert "is read-only: nothing moves" in told.sentence
+    assert told.remedy[0] == "See why: dmesg | tail"
 
 
 def test_a_camera_that_fails_is_told_and_let_go(patient: Patient) -> None:
