@@ -149,3 +149,11 @@ def test_wrong_use_of_the_installer_is_a_sentence(words: list[str], sentence: st
     done = installer("--dry-run", *words)
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+def test_devices_whose_driver_loads_later_are_allowed_by_number() -> None:
+    """A class name that the kernel does not know yet at the start would allow nothing, for good."""
+    allowed = re.findall(r"^DeviceAllow=char-(\w+) rw$", UNIT.read_text(), re.MULTILINE)
+    late = {"ttyACM": "166", "ttyUSB": "188", "video4linux": "81"}
+    assert set(late.values()) <= set(allowed)
+    assert not set(late) & set(allowed)
