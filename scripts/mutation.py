@@ -1,4 +1,4 @@
-"""Changes the guard, the fence, the latch and the frame codec one place at a time: do tests notice?
+"""Changes guard, fence, latch, button and frame codec one place at a time: do tests notice?
 
 Usage: scripts/test --mutation [--seconds N] [--only FILE]
 
@@ -34,6 +34,7 @@ SURVIVORS = "tests/mutation_survivors.md"
 TESTS: dict[str, list[str]] = {
     "armlabd/bus/frames.py": ["tests/bus/test_frames.py"],
     "armlabd/motion/latch.py": ["tests/motion/test_latch.py"],
+    "armlabd/motion/button.py": ["tests/motion/test_button.py"],
     "armlabd/motion/guard.py": ["tests/motion/test_guard.py"],
     "armlabd/motion/fence.py": ["tests/motion/test_fence.py"],
     "armlabd/arm/body.py": ["tests/arm/test_body.py", "tests/motion/test_fence.py"],

@@ -37,6 +37,7 @@ from armlabd.record.space import MIB
 from armlabd.record.store import Bounds, RunStore
 
 DAY_S = 24 * 3600
+WATCH_S = 0.05  # between two looks at the core's state
 log = logging.getLogger(__name__)
 
 
@@ -68,7 +69,7 @@ class Rooms:
         self._audit = Audit(state / "audit", clock, config.log.audit_mib * MIB)
         self._simulated = settings.simulated
         self._alignment = _alignment_of(settings)
-        self._watching: asyncio.Task[None] | None = None
+        self._watching: list[asyncio.Task[None]] = []
         self.board = Board(state, config.http, clock)
         self.core, self.client = core, core.client
         core.on_change = self._core_changed
@@ -138,7 +139,8 @@ class Rooms:
         """Bring up the core. Raises CoreError."""
         await self.core.start()
         await self.models.start()
-        self._watching = asyncio.create_task(self._watch_stop(), name="stop watch")
+        jobs = (self._watch_stop(), self._tell_stops())  # a slow disk delays the second alone
+        self._watching = [asyncio.create_task(job) for job in jobs]
 
     async def end_runs(self) -> None:
         """End the running run in order; no other starts. A stop still comes in meanwhile."""
@@ -150,9 +152,9 @@ class Rooms:
 
     async def close(self) -> None:
         """Let go of what is left, once the door is shut."""
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+        for task in self._watching:
+            task.cancel()
+        await asyncio.gather(*self._watching, return_exceptions=True)
         await self.board.close()
         await self.eye.close()
         await self.models.close()
@@ -166,9 +168,14 @@ class Rooms:
 
     async def _watch_stop(self) -> None:
         """A stop from any side (button, core, another door) ends the wait for an answer."""
-        own = OwnStops(Ledger(self._audit, self._simulated))
         while True:
-            await asyncio.sleep(0.05)
-            await own.look(self.client.snapshot)
+            await asyncio.sleep(WATCH_S)
             if self.session.stopped:
                 self.runs.notify_stop()
+
+    async def _tell_stops(self) -> None:
+        """Stops that no door asked for are on record too."""
+        own = OwnStops(Ledger(self._audit, self._simulated))
+        while True:
+            await asyncio.sleep(WATCH_S)
+            await own.look(self.client.snapshot)

@@ -96,6 +96,7 @@ def test_case_19_a_press_in_motion_stops_and_only_release_and_a_person_end_it(
     wait_until(lambda: button(wired)["state"] == "released", "released, and proven by the press")
     assert wired.status()["stopped"], "releasing clears nothing"
     wired.clear()
+    wait_until(lambda: "button" in [row.get("cause") for row in wired.audit()], "it is on record")
     assert json.loads((wired.state / "button.json").read_text())["line"] == "sim "
 
 
