@@ -74,6 +74,7 @@ class Mdns:
         await self.close()
         if not addresses:
             return
+        await asyncio.to_thread(_read_zeroconf)
         from zeroconf import Error, ServiceInfo
         from zeroconf.asyncio import AsyncZeroconf
 
@@ -106,6 +107,11 @@ class Mdns:
                 await zeroconf.async_close()
         except (Error, OSError) as error:  # the network is gone, and with it whoever listened
             log.info("mDNS was not taken back: %s", error or type(error).__name__)
+
+
+def _read_zeroconf() -> None:
+    """The library takes half a second to be read on a small board: a stop must not wait for it."""
+    import zeroconf.asyncio  # noqa: F401
 
 
 def _must_be_here(addresses: tuple[str, ...]) -> None:
