@@ -59,6 +59,7 @@ class ScriptedLine:
         self.script: list[Reading] = []
         self.fd, self.why, self.where = -1, "It is scripted so.", "a scripted line"
         self.opened = 0
+        self.asked: list[bool] = []  # whether edges were wanted, reading by reading
 
     def open(self) -> bool:
         """Works unless it is scripted as unreadable."""
@@ -67,6 +68,7 @@ class ScriptedLine:
 
     def take(self, events: bool) -> Reading:
         """The next of the script, else the level."""
+        self.asked.append(events)
         return self.script.pop(0) if self.script else Reading(self.level)
 
     def close(self) -> None:

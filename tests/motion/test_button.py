@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from armlabd.arm.joints import HOME
 from armlabd.bench.arena import Arena
+from armlabd.config.stop import ButtonConfig
 from armlabd.motion.button import MOST_EDGES, Button, Reading, ScriptedLine
 from armlabd.motion.core import REST_WIDE_TICKS, WIDE_LOOK_TICKS
 from armlabd.motion.disk import DirectDisk, Ticket
 from armlabd.motion.proof import AGAIN_S, Proof, read_proof
 from armlabd.motion.servos import TORQUE_OFF_BYTES
+from armlabd.motion.settings import CoreSettings
 from armlabd.motion.state import slow_state
 
 Make = Callable[..., Arena]
@@ -58,13 +60,58 @@ def test_open_and_closed_again_between_two_looks_is_a_press() -> None:
     assert one.tripped_s == 10.4995, "the kernel's stamp of the first edge"
 
 
-@pytest.mark.parametrize("edge_s", [None, 9.0, 11.0])
+@pytest.mark.parametrize("edge_s", [None, 9.0, 9.4999, 11.0])
 def test_a_stamp_that_cannot_be_is_not_believed(edge_s: float | None) -> None:
     line = ScriptedLine()
     one = button(line)
     line.script = [Reading(True, edges=1, edge_s=edge_s)]
     assert one.look(10.5, woken=True)
     assert one.tripped_s == 10.5
+
+
+def test_a_stamp_of_up_to_a_second_ago_is_believed() -> None:
+    line = ScriptedLine()
+    one = button(line)
+    line.script = [Reading(True, edges=1, edge_s=9.5)]
+    one.look(10.5, woken=True)
+    assert one.tripped_s == 9.5
+
+
+def test_edges_are_asked_for_at_the_start_when_woken_and_in_a_storm_by_each_tick() -> None:
+    line = ScriptedLine()
+    one = button(line)
+    one.look(10.1)
+    one.look(10.2, woken=True)
+    line.script = [Reading(False, edges=MOST_EDGES)]
+    one.look(10.3, woken=True)
+    one.look(10.4)
+    assert line.asked == [True, False, True, True, True]
+
+
+def test_the_time_of_release_is_the_settings_own_default() -> None:
+    line = ScriptedLine(True)
+    one = Button(line, True, now_s=10.0)
+    line.level = False
+    one.look(10.0)
+    one.look(10.1)
+    assert one.state == "pressed"
+    one.look(10.25)
+    assert one.state == "released"
+    assert CoreSettings("", "").button_release_s == ButtonConfig().release_s == RELEASE_S
+
+
+def test_edges_are_counted_by_the_second() -> None:
+    line = ScriptedLine()
+    one = button(line)
+    line.script = [Reading(False, edges=60), Reading(False, edges=60)]
+    one.look(10.5, woken=True)
+    one.look(11.0, woken=True)
+    assert one.state == "pressed", "a second has begun anew"
+    line.script = [Reading(False, edges=39), Reading(False, edges=1)]
+    one.look(11.4, woken=True)
+    assert one.state == "pressed"
+    one.look(11.9, woken=True)
+    assert one.state == "noisy"
 
 
 def test_lost_events_trip_although_the_contact_reads_closed() -> None:
@@ -102,15 +149,18 @@ def test_a_line_that_fails_stops_and_is_tried_again_every_second() -> None:
     assert one.state == "broken"
     assert "It is scripted so." in one.why
     before = line.opened
-    line.level = False
-    one.look(11.4)
+    assert not one.look(11.4), "it tripped once"
     assert (one.state, line.opened) == ("broken", before)
-    one.look(11.51)
+    assert not one.look(11.5)
+    assert not one.look(11.6)
+    assert (one.state, line.opened) == ("broken", before + 1)
+    line.level, before = False, line.opened
+    one.look(12.51)
     assert line.opened == before + 1
     assert one.state == "pressed", "closed again, but not for long enough"
-    one.look(11.7)
+    one.look(12.7)
     assert one.state == "pressed"
-    one.look(11.72)
+    one.look(12.72)
     assert one.state == "released"
     assert line.opened == before + 1
 
@@ -144,7 +194,9 @@ def test_just_below_the_count_it_is_a_press_and_flicker_that_ends_open_is_one_to
     line.level = True
     one.look(10.6, woken=True)
     assert one.state == "noisy"
-    one.look(11.7)
+    one.look(11.5)
+    assert one.state == "noisy"
+    one.look(11.6)
     assert one.state == "pressed"
 
 
