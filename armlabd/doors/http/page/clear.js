@@ -54,7 +54,7 @@ export function paintClear({ status, gone, acting }) {
   const still = status?.stopped && status.clear.possible && identity(status) === asked;
   if ($("clear").open && !still) {
     close();
-    if (status?.stopped) say($("clear-said"), "It was stopped again. Read why, then clear.", true);
+    if (status?.stopped) say($("clear-said"), "Something changed meanwhile: read it above, then clear.", true);
   }
   $("clear-yes").disabled = gone || acting;
 }

@@ -92,7 +92,7 @@ function draw(picture, claims) {
   const pen = canvas.getContext("2d");
   pen.drawImage(picture, 0, 0);
   picture.close();
-  const unit = canvas.width / 640;
+  const unit = canvas.width / (canvas.clientWidth || canvas.width); // so that words keep their size
   for (const claim of claims.toReversed()) box(pen, claim, unit); // what is believed lies on top
   const words = claims.map(({ kind, label }) => `${label} (${WORDS[kind]})`).join(", ");
   canvas.setAttribute("aria-label", `Picture of the table: ${words || "nothing is seen on it"}`);
@@ -103,7 +103,7 @@ function box(pen, { kind, label, box: [x1, y1, x2, y2] }, unit) {
   pen.strokeStyle = INK[kind];
   pen.setLineDash(kind === "seen" ? [] : [6 * unit, 4 * unit]);
   pen.strokeRect(x1, y1, x2 - x1, y2 - y1);
-  pen.font = `600 ${14 * unit}px system-ui, sans-serif`;
+  pen.font = `600 ${13 * unit}px system-ui, sans-serif`;
   const words = kind === "seen" ? label : `${WORDS[kind]}: ${label}`;
   const width = pen.measureText(words).width + 8 * unit;
   const left = Math.max(0, Math.min(x1, pen.canvas.width - width));
