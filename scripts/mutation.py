@@ -35,7 +35,7 @@ TESTS: dict[str, list[str]] = {
     "armlabd/bus/frames.py": ["tests/bus/test_frames.py"],
     "armlabd/motion/latch.py": ["tests/motion/test_latch.py"],
     "armlabd/motion/button.py": ["tests/motion/test_button.py"],
-    "armlabd/motion/guard.py": ["tests/motion/test_guard.py"],
+    "armlabd/motion/guard.py": ["tests/motion/test_guard.py", "tests/motion/test_guard_exact.py"],
     "armlabd/motion/fence.py": ["tests/motion/test_fence.py"],
     "armlabd/arm/body.py": ["tests/arm/test_body.py", "tests/motion/test_fence.py"],
 }

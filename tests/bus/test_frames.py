@@ -194,3 +194,17 @@ def test_the_longest_frame_is_a_frame_and_one_longer_is_none() -> None:
     assert frame is not None
     assert (len(frame.params), used) == (frames.MAX_PARAMS, len(longest))
     assert frames.decode(b"\xff\xff\x01" + bytes((frames.MAX_PARAMS + 3,))) == (None, 4)
+
+
+@pytest.mark.parametrize(("id", "requests"), [(253, False), (253, True), (254, True)])
+def test_the_last_id_is_one(id: int, requests: bool) -> None:
+    scanner = FrameScanner(requests=requests)
+    found = scanner.feed(encode(id, 1, b""))
+    assert [frame.id for frame in found] == [id]
+    assert scanner.skipped_bytes == 0
+
+
+def test_no_servo_answers_as_everybody() -> None:
+    scanner = FrameScanner()
+    assert scanner.feed(encode(254, 1, b"")) == []
+    assert scanner.skipped_bytes > 0
