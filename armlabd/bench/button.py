@@ -23,6 +23,7 @@ from armlabd.motion.pipe_line import FILE
 
 COUNT: Final = 1000
 CONFIRM_S: Final = 1.0
+HEARTBEAT_S: Final = 1.0  # a virtual arm without a processor must not end the core, and the bench
 SETTINGS: Final = """
 [stop.button]
 required = true
@@ -81,7 +82,7 @@ def measure(count: int = 0) -> Report:
     sections: list[Section] = []
     with place() as here:
         try:
-            rig = Rig(here, "button", SETTINGS).ready()
+            rig = Rig(here, "button", SETTINGS, heartbeat_s=HEARTBEAT_S).ready()
             with prompt(rig.arm_pid()) as granted:
                 sections.append(_part("Presses, idle", here, rig, count))
                 with load.busy(here):

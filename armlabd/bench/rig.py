@@ -34,7 +34,9 @@ hidden_errors = false
 class Rig:
     """One running daemon. Times are monotonic ns."""
 
-    def __init__(self, place: Place, name: str, more: str = "") -> None:
+    def __init__(
+        self, place: Place, name: str, more: str = "", *, heartbeat_s: float = 0.1
+    ) -> None:
         """`more` are settings besides ours, as TOML."""
         self.place = place
         self.base = place.folder / name
@@ -42,7 +44,8 @@ class Rig:
         self.base.mkdir()
         self._key = secrets.token_hex(16)
         config = self.base / "config.toml"
-        config.write_text(SETTINGS + more)
+        own = SETTINGS.replace("[motion]", f"[motion]\nheartbeat_s = {heartbeat_s}")
+        config.write_text(own + more)
         command = ["-m", "armlabd", "run", "--sim", "--port", "0"]
         keys = {"ARM_OPERATOR_KEY": self._key, "ARM_API_KEY": secrets.token_hex(16)}
         self.spawned_ns = time.monotonic_ns()

@@ -278,7 +278,8 @@ class Core:
         if self.button.look(now_s, woken) or (self.button.stops and not self.latch.stopped):
             self.note(f"stop button: {self.button.state}. {self.button.why}")
             self.stop("button", "button", self.button.tripped_s)
-            self._push_s = now_s  # everybody is told at the end of this cycle or the next
+            if self.publish is not None:  # the read-back has used up much of a heartbeat
+                self.publish(self)
 
     def stop(self, code: str, by: str, received_s: float | None = None) -> StopResult:
         """The stop lane; works in every state and never raises."""

@@ -414,6 +414,15 @@ def test_a_press_keeps_the_stop_that_is_there_and_its_cause(
     assert wired.now("clear", by="a person", role="operator")["code"] == "ok"
 
 
+def test_whoever_listens_is_told_of_a_press_at_once(wired: Arena, line: ScriptedLine) -> None:
+    """Stopping and reading back may take 40 ms, and 100 ms of silence is a lost core."""
+    told: list[bool] = []
+    wired.core.publish = lambda core: told.append(core.latch.stopped)
+    line.script, line.level = [Reading(True, edges=1)], True
+    wired.core.look_at_button(wired.clock.monotonic(), woken=True)
+    assert told == [True]
+
+
 def test_the_latency_counts_from_the_kernels_stamp(wired: Arena, line: ScriptedLine) -> None:
     now_s = wired.clock.monotonic()
     line.script = [Reading(True, edges=1, edge_s=now_s - 0.0005)]
