@@ -33,9 +33,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="chromium is not installed"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One a module, ended with it: its event loop must not meet those of other tests.
+    """One for this folder, ended with it: its event loop must not meet those of other tests.
 
     It gives way to the arm, which has its cycle of 10 ms to keep.
     """
@@ -48,7 +48,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def one_arm() -> Iterator[RealArm]:
     with real_arm(FAST + BUTTON) as arm:
         arm.start()

@@ -11,17 +11,27 @@ from browsing import DESK, PHONE, headline, requests_of, type_key
 from harness import AGENT_KEY, OPERATOR_KEY, RealArm, wait_until
 from playwright.sync_api import Page, expect
 
+from armlabd.cli.client import Answer
+
 HOSTILE = "<img src=x onerror=alert(1)> & <b>block</b>"
 
 
-def out_of_the_picture(arm: RealArm) -> bool:
+def out_of_the_picture(arm: RealArm) -> None:
     """The arm hides nothing, so that a goal need not move it first.
 
     A browser next to it may keep the virtual servos from answering in time: then it is lost.
     """
-    if arm.status()["stopped"]:
-        arm.clear()
-    return arm.call("look").ok
+    said: list[Answer] = []
+
+    def looked() -> bool:
+        arm.client.request("POST", "/stop/clear", {})
+        said.append(answer := arm.call("look"))
+        return answer.ok
+
+    try:
+        wait_until(looked, "the arm looked", 40.0)
+    except AssertionError as error:
+        raise AssertionError(f"{error}; {said[-3:]} {arm.status()['arm']['joints_deg']}") from error
 
 
 def given(page: Page, goal: str) -> bool:
@@ -33,7 +43,7 @@ def given(page: Page, goal: str) -> bool:
 
 
 def test_a_goal_its_steps_its_question_and_the_answer(open_page: Any, arm: RealArm) -> None:
-    wait_until(lambda: out_of_the_picture(arm), "the arm looked")
+    out_of_the_picture(arm)
     page = open_page()
     headline(page, "READY")
     goals = requests_of(page, "POST", "/goals")
@@ -48,13 +58,12 @@ def test_a_goal_its_steps_its_question_and_the_answer(open_page: Any, arm: RealA
     expect(page.locator("#question")).to_be_hidden()
     expect(page.locator("#steps li.done").first).to_be_visible()
     expect(page.locator("#run")).to_contain_text(re.compile("above the green block|servos stopped"))
-    arm.client.request("POST", "/stop")
     expect(page.locator("#run-state")).to_contain_text("Ended")
     expect(page.locator("#cancel")).to_be_hidden()
 
 
 def test_a_run_is_cancelled_where_it_is_shown(open_page: Any, arm: RealArm) -> None:
-    wait_until(lambda: out_of_the_picture(arm), "the arm looked")
+    out_of_the_picture(arm)
     page = open_page()
     goal = {"goal": "put the yellow block in the bin"}
     wait_until(lambda: arm.client.request("POST", "/goals", goal).ok, "somebody else's goal")
@@ -76,6 +85,7 @@ def test_what_is_refused_says_why_where_it_was_asked(open_page: Any, arm: RealAr
 
 
 def test_the_picture_with_its_claims_and_its_age(open_page: Any, arm: RealArm) -> None:
+    out_of_the_picture(arm)
     page = open_page()
     expect(page.locator("#claims li.seen", has_text="red block")).to_be_visible()
     expect(page.locator("#picture-age")).to_contain_text("s old")
@@ -112,6 +122,7 @@ CLAIMS = {
 def test_what_is_not_believed_says_why_and_no_words_become_code(
     open_page: Any, arm: RealArm
 ) -> None:
+    out_of_the_picture(arm)
     page = open_page(key="")
     page.route("**/scene", lambda route: route.fulfill(json={**CLAIMS, "taken_s": taken_s(arm)}))
     type_key(page)
@@ -125,7 +136,6 @@ def test_what_is_not_believed_says_why_and_no_words_become_code(
     page.click("#goal-send")
     expect(page.locator("#run-goal")).to_contain_text(HOSTILE)
     assert page.locator("img, script:not([src])").count() == 0
-    arm.client.request("POST", "/stop")
 
 
 def taken_s(arm: RealArm) -> float:
