@@ -87,27 +87,20 @@ def source_of(folder: Path) -> None:
             shutil.copy2(ROOT / name, target)
 
 
-class VirtualBus:
-    """`armlabd.sim` on this machine, with hidden errors, and its camera written to a file."""
+class BareBus:
+    """`armlabd.sim` on this machine: the arm on a pty, its hands on a control socket."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *more: str) -> None:
         self.folder = folder
         folder.mkdir(parents=True)
         command = [sys.executable, "-m", "armlabd.sim", "--state", str(folder)]
-        arguments = ["--hidden-errors", "--seed", "2", "--orphan-s", "3600", "--realtime"]
+        arguments = ["--seed", "2", "--orphan-s", "3600", "--realtime", *more]
         self.process = subprocess.Popen(
             [*command, *arguments], stdout=subprocess.PIPE, cwd=ROOT, text=True
         )
         assert self.process.stdout is not None
         where = json.loads(self.process.stdout.readline())
         self.control, self.pty = Path(where["control"]), Path(where["port"]).resolve()
-        os.chown(self.pty, 0, DIALOUT)
-        self.pty.chmod(0o660)
-        folder.chmod(0o755)
-        self.control.chmod(0o666)
-        self._ended = threading.Event()
-        self._filming = threading.Thread(target=self._film)
-        self._filming.start()
 
     def ask(self, command: str, **more: Any) -> dict[str, Any]:
         """One command on the control socket."""
@@ -118,6 +111,27 @@ class VirtualBus:
             with sock.makefile("rb") as lines:
                 answer: dict[str, Any] = json.loads(lines.readline())
         return answer
+
+    def close(self) -> None:
+        """End it."""
+        self.process.terminate()
+        self.process.wait(30)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+class VirtualBus(BareBus):
+    """A bus with hidden errors that another root may use, and its camera written to a file."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "--hidden-errors")
+        os.chown(self.pty, 0, DIALOUT)
+        self.pty.chmod(0o660)
+        folder.chmod(0o755)
+        self.control.chmod(0o666)
+        self._ended = threading.Event()
+        self._filming = threading.Thread(target=self._film)
+        self._filming.start()
 
     def _film(self) -> None:
         """A camera that leaves its newest picture in a file, five times a second."""
@@ -151,10 +165,7 @@ class VirtualBus:
         """End camera and bus."""
         self._ended.set()
         self._filming.join()
-        self.process.terminate()
-        self.process.wait(30)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        super().close()
 
 
 class Network:

@@ -1,0 +1,75 @@
+"""What a person does at the emulated machine: presses, clears, sends the arm on its way."""
+
+from __future__ import annotations
+
+from machine import Machine
+
+# The board's own of the two chips, whatever number it got.
+FIND = (
+    "name=$(cat /sys/kernel/config/gpio-sim/header/bank0/chip_name); "
+    "ls /sys/devices/platform/gpio-sim.*/$name/sim_gpio5/pull"
+)
+
+
+class Contact:
+    """The normally closed contact between the line and ground."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._pull = machine.script(FIND).out.strip()
+        assert self._pull.endswith("/pull"), self._pull
+
+    def close(self) -> None:
+        """Released: the line is at ground."""
+        self._set("pull-down")
+
+    def open(self) -> None:
+        """Pressed, or a wire that is off: only the pull-up is left."""
+        self._set("pull-up")
+
+    def _set(self, pull: str) -> None:
+        done = self._machine.script(f"echo {pull} >{self._pull}")
+        assert done.code == 0, done.err
+
+
+def torque(machine: Machine) -> bool:
+    """Whether any of the servos holds, as the servos themselves have it."""
+    return any(machine.bus.ask("state")["torque"])
+
+
+def stopped(machine: Machine) -> bool:
+    """Whether the arm is stopped; True while nobody answers."""
+    return machine.status().get("stopped") is not False
+
+
+def button(machine: Machine) -> str:
+    """The state of the button."""
+    return str(machine.status().get("button", {}).get("state", ""))
+
+
+def released(machine: Machine, contact: Contact) -> None:
+    """The arm ready, its button released and no stop in force."""
+    contact.close()
+    machine.wait_for(lambda: machine.state() == "ready", 60)
+    machine.wait_for(lambda: button(machine) in ("released", "unproven"), 20)
+    machine.wait_for(lambda: machine.ask("POST", "/stop/clear", {})[0] == 200, 30)
+    assert not stopped(machine)
+
+
+def at_rest(machine: Machine) -> str:
+    """At home, held by its servos; "" in place of a run's address."""
+    machine.wait_for(lambda: machine.ask("POST", "/call/go_home", {})[0] == 200, 30)
+    machine.wait_for(lambda: torque(machine), 10)
+    return ""
+
+
+def in_motion(machine: Machine) -> str:
+    """Start a run that goes a long way and return while it moves; its address."""
+    steps = [{"tool": "get_status", "args": {}}]
+    for y in (0.14, -0.14, 0.14, -0.14):
+        place = {"x": 0.2, "y": y, "z": 0.08, "speed_dps": 10}
+        steps.append({"tool": "move_to_pose", "args": place})
+    status, answer = machine.ask("POST", "/plans/run", {"steps": steps})
+    assert status == 202, answer
+    machine.wait_for(lambda: machine.status().get("arm", {}).get("moving") is True, 30)
+    return str(answer["url"])

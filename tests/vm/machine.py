@@ -1,0 +1,197 @@
+"""An emulated computer (qemu, no KVM) that boots the installed service; the arm is on its USB.
+
+Bytes of the arm go: virtual bus, its pty, bridge.py, a socket, qemu's USB serial adapter (an FTDI
+chip), the guest's ftdi_sio, /dev/armlab-bus. Unplugging takes the adapter off the emulated USB bus.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import board as b
+
+HERE = Path(__file__).parent
+MEMORY_MB = 1024
+BOOT_S = 600.0  # a minute on a quiet machine
+ANSWER_S = 120.0
+PATIENCE = 5  # times what a test waits: the machine may have a fraction of a processor
+ADAPTER = {"driver": "usb-serial", "id": "adapter", "chardev": "bus", "always-plugged": True}
+
+
+class Lines:
+    """One JSON line each way on a unix socket that qemu listens on."""
+
+    def __init__(self, path: Path) -> None:
+        self._sock = socket.socket(socket.AF_UNIX)
+        self._sock.settimeout(ANSWER_S)
+        b.Board.wait(lambda: self._sock.connect_ex(str(path)) == 0, 30, "qemu did not start")
+        self._file = self._sock.makefile("rb")
+
+    def read(self) -> dict[str, Any]:
+        """The next line."""
+        answer: dict[str, Any] = json.loads(self._file.readline())
+        return answer
+
+    def send(self, message: dict[str, Any]) -> None:
+        """One line."""
+        self._sock.sendall(json.dumps(message).encode() + b"\n")
+
+    def close(self) -> None:
+        """Hang up."""
+        self._file.close()
+        self._sock.close()
+
+
+class Said:
+    """What a command in the machine came to."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.code, self.out, self.err = answer["code"], str(answer["out"]), str(answer["err"])
+
+
+class Machine:
+    """Booted once, with no arm plugged in; `folder` is for its sockets.
+
+    The disk stays as it is: what is written is thrown away.
+    """
+
+    def __init__(self, folder: Path, kernel: Path, disk: Path, bus: b.BareBus) -> None:
+        self.folder, self.bus = folder, bus
+        self.http = _free_port()
+        self.log = folder / "console.txt"
+        command = ["nice", "-n", "10", "qemu-system-x86_64", *_arguments(self, kernel, disk)]
+        self._began_s = time.monotonic()
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        self._qmp, self._shell = Lines(folder / "qmp.sock"), Lines(folder / "shell.sock")
+        self._bridge = subprocess.Popen(
+            [sys.executable, str(HERE / "bridge.py"), str(bus.pty), str(folder / "bus.sock")]
+        )
+        self._qmp.read()
+        self.qmp("qmp_capabilities")
+        self._asked = 0
+        self.key = ""
+        self.took_s = 0.0
+
+    def booted(self) -> None:
+        """Wait for the service; `took_s` since it was switched on."""
+        self.wait(lambda: self.ask("GET", "/healthz")[0] > 0, BOOT_S, "nothing answers over HTTP")
+        self.took_s = time.monotonic() - self._began_s
+        self.key = self.sh("cat", "/etc/armlabd/credentials/arm_operator_key").out.strip()
+
+    # --- from outside -------------------------------------------------------------------------
+
+    def qmp(self, command: str, **arguments: Any) -> Any:
+        """One command to qemu itself. Raises AssertionError with qemu's words."""
+        self._qmp.send({"execute": command, "arguments": arguments})
+        while True:
+            answer = self._qmp.read()
+            assert "error" not in answer, answer
+            if "return" in answer:
+                return answer["return"]
+
+    def unplug(self) -> None:
+        """Pull the USB adapter."""
+        self.qmp("device_del", id=ADAPTER["id"])
+
+    def plug(self) -> None:
+        """Plug it in, into the same socket each time."""
+        self.qmp("device_add", **ADAPTER)
+
+    def ask(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
+        """Status and answer over HTTP with the operator's key; (0, {}) when nobody answers."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.http}{path}", method=method)
+        request.add_header("X-API-Key", self.key)
+        if body is not None:
+            request.add_header("Content-Type", "application/json")
+            request.data = json.dumps(body).encode()
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with direct.open(request, timeout=20) as answer:
+                return answer.status, _parsed(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, _parsed(error.read())
+        except OSError:
+            return 0, {}
+
+    def status(self) -> dict[str, Any]:
+        """What /status tells; {} when nobody answers."""
+        return self.ask("GET", "/status")[1]
+
+    def state(self) -> str:
+        """The arm's state."""
+        return str(self.status().get("arm", {}).get("state", ""))
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def sh(self, *argv: str) -> Said:
+        """A command in the machine, as root."""
+        self._asked += 1
+        self._shell.send({"id": self._asked, "argv": list(argv)})
+        while (answer := self._shell.read())["id"] != self._asked:
+            pass
+        return Said(answer)
+
+    def script(self, text: str) -> Said:
+        """A line for the machine's sh."""
+        return self.sh("sh", "-c", text)
+
+    wait = staticmethod(b.Board.wait)
+
+    def wait_for(self, true: Callable[[], bool], timeout_s: float) -> None:
+        """Wait; what the machine tells then is the reason when it does not come true."""
+        try:
+            self.wait(true, PATIENCE * timeout_s, "")
+        except AssertionError:
+            raise AssertionError(json.dumps(self.status(), indent=1)[:4000]) from None
+
+    def close(self) -> None:
+        """Switch it off at the wall."""
+        for line in self._qmp, self._shell:
+            line.close()
+        for process in self.process, self._bridge:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+            process.wait(30)
+
+
+def _arguments(machine: Machine, kernel: Path, disk: Path) -> list[str]:
+    folder = machine.folder
+    sockets = [f"socket,id={n},path={folder / n}.sock,server=on,wait=off" for n in ("bus", "shell")]
+    return [
+        *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MB)),
+        *("-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{machine.log}"),
+        *("-kernel", str(kernel / "vmlinuz"), "-initrd", str(kernel / "initrd.img")),
+        *("-append", "root=/dev/vda rw console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off"),
+        *("-drive", f"file={disk},format=raw,if=virtio,snapshot=on"),
+        *("-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{machine.http}-:8765"),
+        *("-device", "virtio-net-pci,netdev=net", "-device", "virtio-serial-pci"),
+        *("-chardev", sockets[1], "-device", "virtserialport,chardev=shell,name=armlab.bench"),
+        *("-device", "qemu-xhci", "-chardev", sockets[0]),
+        *("-qmp", f"unix:{folder / 'qmp.sock'},server=on,wait=off"),
+    ]
+
+
+def _free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
