@@ -71,10 +71,10 @@ class Gauge:
 
     def line(self, from_s: float) -> str:
         """In words."""
-        last = self.samples[-1]
+        rss = [size / MIB for size in self.growth("rss_bytes", from_s)]
         fds, threads = self.growth("descriptors", from_s), self.growth("threads", from_s)
         return (
-            f"{self.name}: {last.rss_bytes / MIB:.1f} MiB, {self.slope_mib_per_h(from_s):+.2f} "
+            f"{self.name}: {rss[0]:.1f} then {rss[1]:.1f} MiB, {self.slope_mib_per_h(from_s):+.2f} "
             f"MiB/h after warm-up; descriptors {fds[0]} then {fds[1]}; threads {threads[0]} then "
             f"{threads[1]}; {self.restarts} restarts; {len(self.samples)} samples"
         )
