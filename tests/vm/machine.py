@@ -26,7 +26,7 @@ MEMORY_MB = 1024
 BOOT_S = 600.0  # a minute on a quiet machine
 ANSWER_S = 120.0
 PATIENCE = 5  # times what a test waits: the machine may have a fraction of a processor
-ADAPTER = {"driver": "usb-serial", "id": "adapter", "chardev": "bus", "always-plugged": True}
+ADAPTER = "adapter"
 
 
 class Lines:
@@ -74,9 +74,7 @@ class Machine:
         self._began_s = time.monotonic()
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
         self._qmp, self._shell = Lines(folder / "qmp.sock"), Lines(folder / "shell.sock")
-        self._bridge = subprocess.Popen(
-            [sys.executable, str(HERE / "bridge.py"), str(bus.pty), str(folder / "bus.sock")]
-        )
+        self._bridges: list[subprocess.Popen[bytes]] = []
         self._qmp.read()
         self.qmp("qmp_capabilities")
         self._asked = 0
@@ -101,12 +99,21 @@ class Machine:
                 return answer["return"]
 
     def unplug(self) -> None:
-        """Pull the USB adapter."""
-        self.qmp("device_del", id=ADAPTER["id"])
+        """Pull the USB adapter; the wire behind it ends too."""
+        self.qmp("device_del", id=ADAPTER)
+        self._bridges[-1].terminate()
 
     def plug(self) -> None:
-        """Plug it in, into the same socket each time."""
-        self.qmp("device_add", **ADAPTER)
+        """Plug it into the same plug, each time with a wire of its own to the arm."""
+        name = f"bus{len(self._bridges)}"
+        path = self.folder / f"{name}.sock"
+        socket_of = {"type": "unix", "data": {"path": str(path)}}
+        backend = {"addr": socket_of, "server": True, "wait": False}
+        self.qmp("chardev-add", id=name, backend={"type": "socket", "data": backend})
+        words = [sys.executable, str(HERE / "bridge.py"), str(self.bus.pty), str(path)]
+        self._bridges.append(subprocess.Popen(words))
+        device = {"driver": "usb-serial", "id": ADAPTER, "chardev": name, "always-plugged": True}
+        self.qmp("device_add", port="1", **device)
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
         """Status and answer over HTTP with the operator's key; (0, {}) when nobody answers."""
@@ -160,7 +167,7 @@ class Machine:
         """Switch it off at the wall."""
         for line in self._qmp, self._shell:
             line.close()
-        for process in self.process, self._bridge:
+        for process in self.process, *self._bridges:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
             process.wait(30)
@@ -168,7 +175,7 @@ class Machine:
 
 def _arguments(machine: Machine, kernel: Path, disk: Path) -> list[str]:
     folder = machine.folder
-    sockets = [f"socket,id={n},path={folder / n}.sock,server=on,wait=off" for n in ("bus", "shell")]
+    shell = f"socket,id=shell,path={folder / 'shell.sock'},server=on,wait=off"
     return [
         *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MB)),
         *("-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{machine.log}"),
@@ -177,8 +184,8 @@ def _arguments(machine: Machine, kernel: Path, disk: Path) -> list[str]:
         *("-drive", f"file={disk},format=raw,if=virtio,snapshot=on"),
         *("-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{machine.http}-:8765"),
         *("-device", "virtio-net-pci,netdev=net", "-device", "virtio-serial-pci"),
-        *("-chardev", sockets[1], "-device", "virtserialport,chardev=shell,name=armlab.bench"),
-        *("-device", "qemu-xhci", "-chardev", sockets[0]),
+        *("-chardev", shell, "-device", "virtserialport,chardev=shell,name=armlab.bench"),
+        *("-device", "qemu-xhci"),
         *("-qmp", f"unix:{folder / 'qmp.sock'},server=on,wait=off"),
     ]
 
