@@ -13,7 +13,6 @@ SHOWN = {
     "record/audit.py": "`wall` of a row, beside boot id and monotonic seconds",
     "motion/latch.py": "`since` of a stop",
     "daemon/first_keys.py": "the day a first key was made",
-    "motion/proof.py": "when the stop button was last seen to work",
     "cli/files.py": "the day a key was made",
     "cli/calibrate.py": "the day an arm was aligned",
 }
