@@ -263,13 +263,13 @@ class Core:
             self.latch.save(self.clock.monotonic())
         self._pending = ""
         self.lane.forget()
-        sentence = f"{why.sentence} The motion was given up."
-        self.conductor.halt(cancelled(Code.BUS_LOST, sentence))
-        self.measured.forget()
         if answering:
             self.link.doubt(why, answering)
         else:
             self.link.lose(why.sentence)
+        # Last: with the answer everybody is told the state, and no state is "stopped, connected".
+        self.conductor.halt(cancelled(Code.BUS_LOST, f"{why.sentence} The motion was given up."))
+        self.measured.forget()
 
     # --- stop and clear
 

@@ -24,7 +24,10 @@ def names(report: Report) -> set[str]:
 
 
 @pytest.fixture
-def _own_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _own_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    tmp_path_factory.getbasetemp()  # made before: the other tests' folders do not lie in ours
     with tempfile.TemporaryDirectory(prefix="ab-") as short:  # a socket's path has to be short
         monkeypatch.setattr(tempfile, "tempdir", short)
         yield
