@@ -99,8 +99,13 @@ def _leave_with_parent() -> None:
 
 
 def _share(subject: Subject, goals: Sequence[Goal]) -> list[Played]:
-    logging.getLogger("armlabd").setLevel(logging.ERROR)  # a stop is no news here
-    return asyncio.run(play_all(subject, goals))
+    said = logging.getLogger("armlabd")
+    before = said.level
+    said.setLevel(logging.ERROR)  # a stop is no news here
+    try:
+        return asyncio.run(play_all(subject, goals))
+    finally:
+        said.setLevel(before)
 
 
 async def play_all(subject: Subject, goals: Sequence[Goal]) -> list[Played]:

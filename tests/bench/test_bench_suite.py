@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,9 @@ def test_a_file_of_goals_is_played_and_the_report_is_json(
 ) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text(ONE)
+    level = logging.getLogger("armlabd").level
     assert main(["bench", "planner", "--goals", str(path), "--jobs", "1", "--json"]) == 0
+    assert logging.getLogger("armlabd").level == level, "a bench silences nobody after it"
     told = json.loads(capsys.readouterr().out)
     assert told["bench"].startswith("planner (rules, 1 goals")
     titles = [section["title"] for section in told["sections"]]
