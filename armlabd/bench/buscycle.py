@@ -33,7 +33,7 @@ def main(port: str, seconds: float, begun: bool = False) -> dict[str, Any]:
             time.sleep(due_s - now_s)
         started_s = time.monotonic()
         late_ms.append(max(0.0, started_s - due_s) * 1e3)
-        servos.write_goals(MIDDLE)
+        servos.write_goals(MIDDLE, later=begun)  # as the core: in one write with the question
         missed += not isinstance(servos.look(), Sight)
         if begun:
             servos.begin_look()

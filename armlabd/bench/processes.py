@@ -51,11 +51,21 @@ class Place:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE if piped else log,
                 stderr=log,
-                env={**os.environ, **(environment or {})},
+                env={**self._environment(), **(environment or {})},
                 start_new_session=True,  # Ctrl-C reaches the bench, which ends them in order
             )
         self._started.append(process)
         return process
+
+    def _environment(self) -> dict[str, str]:
+        """Ours, with compiled modules kept: an installed armlabd has been compiled by pip.
+
+        Where Python was told to keep none, each start would compile us anew, a fifth of a second.
+        """
+        inherited = dict(os.environ)
+        if inherited.pop("PYTHONDONTWRITEBYTECODE", ""):
+            inherited["PYTHONPYCACHEPREFIX"] = str(self.folder / "compiled")
+        return inherited
 
     @property
     def log(self) -> Path:

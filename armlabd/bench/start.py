@@ -133,6 +133,6 @@ def _notes() -> tuple[str, ...]:
     return (
         f"The bare daemon imports {', '.join(bare.DAEMON_IMPORTS)} and holds one 640 x 480 frame.",
         "Every start has a fresh state folder; files of Python and its packages are in the page "
-        "cache from the second start on.",
+        "cache, and modules compiled as pip leaves them, from the second start on.",
         "Bars on start, memory and motion are about the median.",
     )

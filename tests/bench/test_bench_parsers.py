@@ -124,6 +124,22 @@ def test_a_place_leaves_no_process_and_no_folder() -> None:
     assert not here.folder.exists()
 
 
+WHERE_COMPILED = "import sys; print(sys.dont_write_bytecode, sys.pycache_prefix)"
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_is_measured_is_compiled_once_as_pip_leaves_it(
+    kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "" if kept else "1")
+    with place() as here:
+        process = here.start(["-c", WHERE_COMPILED], piped=True)
+        assert process.stdout is not None
+        told = process.stdout.readline().decode().split()
+    assert told == ["False", "None" if kept else str(here.folder / "compiled")]
+
+
 def test_a_process_is_scheduled_as_before_after_it_stood_for_hardware() -> None:
     before = os.sched_getscheduler(0)
     with prompt() as granted:
