@@ -87,6 +87,14 @@ def source_of(folder: Path) -> None:
             shutil.copy2(ROOT / name, target)
 
 
+def _descriptors(pid: str) -> list[Path]:
+    """What a process has open; nothing once it has gone."""
+    folder = Path("/proc", pid, "fd")
+    with contextlib.suppress(OSError):
+        return [folder / name for name in os.listdir(folder)]
+    return []
+
+
 class BareBus:
     """`armlabd.sim` on this machine: the arm on a pty, its hands on a control socket."""
 
@@ -148,8 +156,9 @@ class VirtualBus(BareBus):
         """A USB adapter forgets who had it exclusively once that program has gone, however it
         went; a pty does not while its other end keeps it open, as the virtual bus does.
         """
-        held = [p for p in Path("/proc").glob("[0-9]*/fd/*") if self._is_pty(p)]
-        if any(int(p.parts[2]) not in (self.process.pid, os.getpid()) for p in held):
+        ours = {str(self.process.pid), str(os.getpid())}
+        others = (pid for pid in os.listdir("/proc") if pid.isdigit() and pid not in ours)
+        if any(self._is_pty(entry) for pid in others for entry in _descriptors(pid)):
             return
         with contextlib.suppress(OSError), self.pty.open("rb", buffering=0) as port:
             fcntl.ioctl(port, termios.TIOCNXCL)
@@ -260,6 +269,10 @@ class Board:
         base = ["nsenter", "-t", str(leader), "-m", "-u", "-i", "-n", "-p", "-r", "-w"]
         clean = ["env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
         return run(*base, *clean, "HOME=/root", "LC_ALL=C.UTF-8", *words, check=check)
+
+    def kill(self, name: str, pid: int | str) -> None:
+        """A signal to a process of the board, which has no program for it: the shell's own."""
+        self.up("sh", "-c", f"kill -s {name} {pid}", check=True)
 
     def off(self) -> None:
         """Switch off in order."""

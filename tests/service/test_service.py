@@ -11,6 +11,11 @@ from use import FLAGS, INSTALL, WHERE, Steps, laptop_of
 
 pytestmark = pytest.mark.needs_board
 MOST_COMMANDS = 6
+LONG_WAY = [{"tool": name, "args": {}} for name in ("get_status", "open_gripper")] + [
+    {"tool": "move_to_pose", "args": {"x": 0.2, "y": y, "z": 0.06, "speed_dps": 10}}
+    for y in (0.14, -0.14)
+]
+ELSEWHERE = ("/root/armlabd", "/wheels", b.RUN, "/run/systemd")  # brought along, not installed
 
 
 def microseconds(board: b.Board, name: str) -> int:
@@ -25,16 +30,24 @@ def core_of(board: b.Board) -> int:
 def in_motion(board: b.Board) -> None:
     """Send the arm on a long way and return while it moves."""
     laptop = laptop_of(board)
-    plan = {
-        "steps": [
-            {"tool": "get_status", "args": {}},
-            {"tool": "move_to_pose", "args": {"x": 0.2, "y": 0.14, "z": 0.06, "speed_dps": 10}},
-            {"tool": "move_to_pose", "args": {"x": 0.2, "y": -0.14, "z": 0.06, "speed_dps": 10}},
-        ]
-    }
-    status, answer = laptop.ask("POST", "/plans/run", plan)
+    assert (
+        laptop.ask("POST", "/call/open_gripper", {})[0] == 200
+    )  # then the run's first motion is the arm's
+    status, answer = laptop.ask("POST", "/plans/run", {"steps": LONG_WAY})
     assert status == 202, answer
-    board.wait(lambda: moving(board), 20, "the arm did not start to move")
+
+    def moves() -> bool:
+        run = laptop.ask("GET", answer["url"])[1]
+        assert run["state"] != "ended", run["sentence"]
+        return moving(board)
+
+    board.wait(moves, 20, "the arm did not start to move")
+
+
+def at_rest(board: b.Board) -> None:
+    """For so long that nothing counts as motion any more: its mark has gone from the disk."""
+    mark = board.root / "var/lib/armlabd/in_motion.json"
+    board.wait(lambda: not mark.exists(), 10, "the mark of motion stayed")
 
 
 def moving(board: b.Board) -> bool:
@@ -99,10 +112,9 @@ def test_runs_and_stops_are_fields_in_the_journal(ready: b.Board) -> None:
 
 @pytest.mark.parametrize("moving_then", [False, True], ids=["at rest", "in motion"])
 def test_a_killed_core_leaves_the_arm_limp_and_stopped(ready: b.Board, moving_then: bool) -> None:
-    if moving_then:
-        in_motion(ready)
+    (in_motion if moving_then else at_rest)(ready)
     daemon = ready.property("MainPID")
-    ready.up("kill", "-9", str(core_of(ready)))
+    ready.kill("KILL", core_of(ready))
     ready.wait(lambda: not any(torque(ready)), 10, "the servos kept their torque")
     assert back(ready)["stopped"] is True
     assert ready.property("MainPID") == daemon
@@ -112,11 +124,10 @@ def test_a_killed_core_leaves_the_arm_limp_and_stopped(ready: b.Board, moving_th
 def test_a_killed_daemon_comes_back_and_finds_the_arm_held(
     ready: b.Board, moving_then: bool
 ) -> None:
-    if moving_then:
-        in_motion(ready)
+    (in_motion if moving_then else at_rest)(ready)
     core = core_of(ready)
     daemon = ready.property("MainPID")
-    ready.up("kill", "-9", daemon)
+    ready.kill("KILL", daemon)
     ready.wait(lambda: ready.property("MainPID") not in ("0", daemon), 20, "no new daemon")
     found = back(ready)
     assert found["stopped"] is moving_then  # where it moved, its lease lapsed: latched
@@ -128,7 +139,7 @@ def test_a_killed_daemon_comes_back_and_finds_the_arm_held(
 def test_a_frozen_daemon_is_ended_by_the_watchdog(ready: b.Board) -> None:
     in_motion(ready)
     daemon = ready.property("MainPID")
-    ready.up("kill", "-STOP", daemon)
+    ready.kill("STOP", daemon)
     ready.wait(lambda: ready.property("MainPID") not in ("0", daemon), 30, "nobody noticed")
     assert back(ready)["stopped"] is True
     words = " ".join(str(row.get("MESSAGE")) for row in ready.journal())
@@ -158,7 +169,8 @@ def test_case_58_an_installer_killed_at_any_point_ends_right_when_run_again(
     ready: b.Board, after_s: float
 ) -> None:
     keys = (ready.root / "etc/armlabd/credentials/arm_operator_key").read_text()
-    (ready.root / "root/armlabd/armlabd/__init__.py").open("a").write(f"# {after_s}\n")
+    with (ready.root / "root/armlabd/armlabd/__init__.py").open("a") as source:
+        source.write(f"# {after_s}\n")
     ready.up("timeout", "-s", "KILL", str(after_s), INSTALL, *FLAGS, *WHERE)
     assert back(ready)["arm"]["state"] == "ready"  # the page answers whatever was cut
     done = ready.up(INSTALL, *FLAGS, *WHERE)
@@ -207,7 +219,7 @@ def test_uninstalling_leaves_nothing(ready: b.Board) -> None:
     done = ready.up(INSTALL, "--uninstall", "--yes")
     assert done.returncode == 0, done.stderr[-2000:]
     look = ready.up("find", "/", "-xdev", "-name", "*armlab*", "-not", "-path", "/proc/*").stdout
-    left = [p for p in look.split() if not p.startswith(("/root/armlabd", b.RUN, "/run/systemd"))]
+    left = [p for p in look.split() if not p.startswith(ELSEWHERE)]
     assert left == []
     assert ready.up("getent", "passwd", "armlabd").returncode == 2
     assert "armlabd" not in ready.up("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '").stdout

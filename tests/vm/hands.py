@@ -72,11 +72,21 @@ def at_rest(machine: Machine) -> str:
 
 def in_motion(machine: Machine) -> str:
     """Start a run that goes a long way and return while it moves; its address."""
-    steps = [{"tool": "get_status", "args": {}}]
+    opened = lambda: machine.ask("POST", "/call/open_gripper", {})[0] == 200  # noqa: E731
+    machine.wait_for(opened, 30)  # then the run's first motion is the arm's
+    first = ("get_status", "open_gripper")
+    steps: list[dict[str, object]] = [{"tool": name, "args": {}} for name in first]
     for y in (0.14, -0.14, 0.14, -0.14):
-        place = {"x": 0.2, "y": y, "z": 0.08, "speed_dps": 10}
+        place = {"x": 0.2, "y": y, "z": 0.06, "speed_dps": 10}
         steps.append({"tool": "move_to_pose", "args": place})
     status, answer = machine.ask("POST", "/plans/run", {"steps": steps})
     assert status == 202, answer
-    machine.wait_for(lambda: machine.status().get("arm", {}).get("moving") is True, 30)
-    return str(answer["url"])
+    url = str(answer["url"])
+
+    def moves() -> bool:
+        run = machine.ask("GET", url)[1]
+        assert run.get("state") != "ended", run
+        return machine.status().get("arm", {}).get("moving") is True
+
+    machine.wait_for(moves, 30)
+    return url
