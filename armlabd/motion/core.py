@@ -253,12 +253,17 @@ class Core:
                 return  # the goals still come to rest; whether the arm does, nobody can read
         self._bus_lost(*self._lost)
 
+    @property
+    def _in_use(self) -> bool:
+        """Held between two steps of a run, or at rest for less than a second."""
+        return self.marks.in_motion and self.conductor.goal is not None
+
     def _port_lost(self, sentence: str) -> None:
         self._bus_lost(Trouble("disconnected", sentence))
 
     def _bus_lost(self, why: Trouble, answering: tuple[int, ...] = ()) -> None:
         """The bus is gone, or servos on it; a loss in motion stops the arm. Others are read on."""
-        if self.conductor.moving or self._pending == "bus_lost":
+        if self.conductor.moving or self._pending == "bus_lost" or self._in_use:
             self.latch.set("bus_lost", "core")
             self.latch.save(self.clock.monotonic())
         self._pending = ""
@@ -352,7 +357,7 @@ class Core:
         if self.leaving.policy or (job is not None and job.own):
             return
         if job is None:  # between two steps of a run: what comes next, nobody will say
-            if self.marks.in_motion and self.conductor.goal is not None and not self.latch.stopped:
+            if self._in_use and not self.latch.stopped:
                 self._pending = self._pending or "lease_lost"
             return
         if job.in_motion and not self._pending:

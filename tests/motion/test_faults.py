@@ -150,6 +150,9 @@ def inject(arena: Arena, line: str) -> None:
     assert answer["ok"], answer
 
 
+AT_REST_S = 1.5  # after a second nothing counts as motion any more
+
+
 def counts(arena: Arena) -> dict[str, Any]:
     counters = slow_state(arena.core)["counters"]
     return {**counters, "misses": sum(counters["misses"].values())}
@@ -168,7 +171,7 @@ def judge(arena: Arena, row: Row, before: dict[str, Any]) -> None:
 def at_rest(make: Make, row: Row) -> Arena:
     arena = make().ready()
     assert arena.go(START._replace(pan=3.0))["code"] == OK
-    arena.run(0.5)
+    arena.run(AT_REST_S)
     inject(arena, row.fault)
     arena.run(4.0)
     return arena
@@ -180,7 +183,7 @@ def test_at_rest_a_fault_has_a_state_words_and_counters_and_the_next_motion_a_ca
 ) -> None:
     arena = make().ready()
     assert arena.go(START._replace(pan=3.0))["code"] == OK
-    arena.run(0.5)
+    arena.run(AT_REST_S)
     before = counts(arena)
     inject(arena, row.fault)
     arena.run(4.0)

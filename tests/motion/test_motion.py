@@ -453,6 +453,22 @@ def test_case_30_unplugged_in_motion_and_back_the_arm_is_latched(arena: Arena) -
     assert not any(arena.torque)
 
 
+@pytest.mark.parametrize(("rested_s", "latched"), [(0.2, True), (1.5, False)])
+def test_case_30_unplugged_between_two_steps_of_a_run_the_arm_is_latched(
+    arena: Arena, rested_s: float, latched: bool
+) -> None:
+    arena.go(AWAY)
+    arena.run(rested_s)
+    arena.unplug()
+    arena.run(1.0)
+    assert arena.core.link.state == "disconnected"
+    assert arena.core.latch.stopped is latched
+    arena.replug()
+    arena.run(3.0)
+    assert arena.core.link.ready
+    assert arena.core.latch.stopped is latched
+
+
 def test_unplugged_at_rest_the_arm_is_not_latched_and_comes_back_by_itself(arena: Arena) -> None:
     arena.unplug()
     arena.run(1.0)
