@@ -163,13 +163,13 @@ class Conductor:
         else:
             assert isinstance(planned, (tuple, list)) or hasattr(planned, "__getitem__")
             job.points = planned  # type: ignore[assignment]
-            job.phase = "mark"
+            job.phase, job.marked = "mark", self._marks.move()
             self._marked(job)
 
     def _marked(self, job: Job) -> None:
         """Go on once the mark of motion is safe on disk."""
-        ticket = self._marks.move()
-        if not ticket.done:
+        ticket = job.marked
+        if ticket is None or not ticket.done:
             return
         if ticket.error:
             sentence = f"The record of motion cannot be written: {ticket.error}. Free some space."

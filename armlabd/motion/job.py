@@ -8,6 +8,7 @@ from typing import Any
 from armlabd.arm.joints import ARM_JOINTS, Pose
 from armlabd.arm.limits import Limits
 from armlabd.arm.sag import Sag
+from armlabd.motion.disk import Ticket
 from armlabd.motion.fence import violation
 from armlabd.motion.guard import START_TOLERANCE_DEG, Fault, check_in_slices
 from armlabd.motion.inside import find_way
@@ -60,6 +61,7 @@ class Job:
         self.told = ""  # what else the answer says once it has arrived
         self.phase = "plan"
         self.points: Points = ()
+        self.marked: Ticket | None = None  # the mark of motion on its way to disk
         self.stream: Stream | None = None
         self.ending: MotionResult | None = None  # the answer once the arm is at rest
         self.carries = True  # the trim may stay on during the whole motion

@@ -72,7 +72,10 @@ class Marks:
         return self._motion is not None
 
     def move(self) -> Ticket:
-        """The mark that must be safe on disk before the first goal leaves."""
+        """The mark that must be safe on disk before the first goal leaves.
+
+        For each motion once: after a failure it is tried again.
+        """
         if self._motion is None or self._motion.error:
             path, record = self._motion_file, self._record
             self._motion = self._disk.submit(lambda: write_atomic(path, record))

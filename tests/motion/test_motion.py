@@ -271,6 +271,24 @@ def test_an_arm_that_was_pushed_between_plan_and_torque_does_not_jump(make: Make
     assert abs(arena.pose.pan - 6.0) < 1.0
 
 
+def test_case_62_a_disk_that_takes_its_time_and_is_full_refuses_the_motion_once(make: Make) -> None:
+    from test_stop_lane import HeldDisk
+
+    disk = HeldDisk()
+    arena = make(disk=disk).ready()
+    disk.slow = disk.full = True
+    number = arena.move(arena.program(AWAY))
+    arena.run(0.1)
+    assert number not in arena.answers
+    disk.go_on()
+    arena.run(0.1)
+    assert arena.answers[number]["code"] == "disk"
+    assert "Free some space" in arena.answers[number]["sentence"]
+    assert disk.work == [], "it is not tried again behind the answer"
+    disk.slow = disk.full = False
+    assert arena.go(AWAY)["code"] == "ok"
+
+
 # --- ending otherwise -------------------------------------------------------------------------
 
 

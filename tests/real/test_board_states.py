@@ -128,11 +128,6 @@ def test_a_bare_board_comes_up_names_what_is_missing_and_picks_it_up(
     board.end()
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="open: on a full disk a motion call was not answered within the client's time, twice "
-    "of three quiet runs; passed for its author",
-)
 def test_case_62_on_a_full_disk_it_comes_up_stops_and_goes_on_once_there_is_room(
     board: BoardWithDisk,
 ) -> None:
