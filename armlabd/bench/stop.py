@@ -171,7 +171,7 @@ def _cycle(when: str, found: cycle.Cycle, reference: dict[str, Any]) -> list[Fig
     return [
         Figure.of(f"{when}: jitter p99", "ms", late, bars.CYCLE_JITTER_MS, note=note),
         Figure.of(f"{when}: processor share", "% of a core", [found.percent], cpu),
-        # What a cycle on the bus may cost beside that loop is judged in `bench bus`: like with like.
+        # The bus alone is judged beside that loop, in `bench bus`: like with like.
         Figure.of(f"{when}: share as multiple of the bare loop", "", [ratio]),
     ]
 
