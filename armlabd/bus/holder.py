@@ -17,7 +17,11 @@ class Holder(NamedTuple):
 
 def holders(path: str, proc: str = "/proc") -> tuple[Holder, ...]:
     """The other processes that have `path` open. Only root sees those of other users."""
-    target = os.path.realpath(path)
+    return having_open(os.path.realpath(path), proc)
+
+
+def having_open(target: str, proc: str = "/proc") -> tuple[Holder, ...]:
+    """The other processes with a descriptor that leads to `target`: a path, or socket:[INODE]."""
     found = []
     for entry in _entries(proc):
         if not entry.isdigit() or int(entry) == os.getpid():

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import shutil
 import socket
 import ssl
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from armlabd.config import Config
 from armlabd.doors.http.connections import Connections
-from armlabd.doors.http.server import DoorError, HttpServer
+from armlabd.doors.http.holder import who_listens
+from armlabd.doors.http.server import DoorError, HttpServer, _why
 
 
 class Line:
@@ -73,6 +77,45 @@ async def test_a_taken_port_is_named_with_the_remedy(open_door: Any) -> None:
         with pytest.raises(DoorError, match=f"Port {port} on 127.0.0.1 is taken.*--port"):
             async with open_door(http={"port": port}):
                 pass
+
+
+HOLDER = (
+    "import socket, sys; one = socket.socket(); one.bind(('127.0.0.1', 0)); one.listen(); "
+    "print(one.getsockname()[1], flush=True); sys.stdin.read()"
+)
+
+
+async def test_case_37_a_taken_port_names_who_has_it(open_door: Any) -> None:
+    command = [sys.executable, "-c", HOLDER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        port = int(other.stdout.readline())
+        with pytest.raises(DoorError, match=rf"python.* \(process {other.pid}\)\. End it"):
+            async with open_door(http={"port": port}):
+                pass
+        other.stdin.close()
+
+
+def test_case_37_a_port_below_1024_says_what_to_choose() -> None:
+    assert "1024" in _why(PermissionError(errno.EACCES, "no"), "127.0.0.1", 80)
+    assert Config().http.port >= 1024, "the usual one needs no root"
+
+
+def test_case_37_a_holder_that_cannot_be_seen_is_not_made_up(tmp_path: Path) -> None:
+    (tmp_path / "net").mkdir()
+    head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
+    row = "   0: 0100007F:{port:04X} 00000000:0000 {state} 0:0 00:0 0 0 0 77 1"
+    rows = [row.format(port=8765, state="0A"), row.format(port=8766, state="01")]
+    (tmp_path / "net/tcp").write_text("\n".join([head + "timeout inode", *rows]))
+    process = tmp_path / "12"
+    (process / "fd").mkdir(parents=True)
+    (process / "comm").write_text("other\n")
+    (process / "fd/3").symlink_to("socket:[77]")
+    assert who_listens(8765, str(tmp_path)) == "other (process 12)"
+    assert who_listens(8766, str(tmp_path)) == "", "it does not listen"
+    (process / "fd/3").unlink()
+    assert who_listens(8765, str(tmp_path)) == ""
 
 
 async def test_an_address_that_is_not_ours_is_named(open_door: Any) -> None:

@@ -14,6 +14,7 @@ from armlabd.config import Config
 from armlabd.doors.http.answers import refusal
 from armlabd.doors.http.app import HttpDoor
 from armlabd.doors.http.connections import Connections
+from armlabd.doors.http.holder import who_listens
 from armlabd.doors.http.house import House
 from armlabd.verdict import Code
 
@@ -143,8 +144,9 @@ class HttpServer:
 
 def _why(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
+        who = who_listens(port) or "perhaps another armlabd; sudo ss -ltnp names it"
         return (
-            f"Port {port} on {host} is taken by another program (perhaps another armlabd). "
+            f"Port {port} on {host} is taken by another program: {who}. "
             "End it, or choose another with --port or [http] port."
         )
     if error.errno == errno.EACCES:
