@@ -20,12 +20,21 @@ from typing import Any, Final
 from armlabd.bench.processes import BenchError, Place, rss_mib, wait_for
 
 READY_S: Final = 30.0
-DAEMON_IMPORTS: Final = ("aiohttp.web", "numpy", "cv2", "pydantic", "serial")
 ONE_FRAME: Final = "import numpy; frame = numpy.full((480, 640, 3), 7, numpy.uint8)"
+# Some names are of modules that only their package can make (cv2.gapi).
+IMPORT: Final = (
+    "import contextlib, importlib\n"
+    "for name in {names!r}:\n"
+    "    with contextlib.suppress(Exception):\n"
+    "        importlib.import_module(name)\n"
+)
 HOLD_STILL: Final = "import time; print('ready', flush=True); time.sleep(60)"
-# What the core imports besides our own code; asked of Python itself, so that it is never stale.
-ASK_CORE: Final = (
-    "import sys; before = set(sys.modules); import armlabd.motion.core, armlabd.motion.server; "
+DAEMON: Final = "armlabd.cli.processes, armlabd.daemon.house, armlabd.doors.http.server"
+CORE: Final = "armlabd.motion.core, armlabd.motion.server"
+# What a process imports besides our own code; asked of Python itself, so that it is never stale and
+# holds what a lazy package (pydantic) loads once it is used.
+ASK: Final = (
+    "import sys; before = set(sys.modules); import {ours}; "
     "print(*sorted(m for m in set(sys.modules) - before if m.split('.')[0] != 'armlabd'))"
 )
 FRAME_BYTES: Final = 8  # of a broadcast torque-off
@@ -34,22 +43,26 @@ BYTE_WAIT_S: Final = 5.0
 
 def daemon_imports_mib(place: Place) -> float:
     """Memory of a Python that imports what the daemon imports and holds one 640 x 480 frame."""
-    return _imports_mib(place, DAEMON_IMPORTS, ONE_FRAME)
+    return _imports_mib(place, _asked(place, DAEMON), ONE_FRAME)
 
 
 def core_imports_mib(place: Place) -> float:
     """Memory of a Python that imports what the core imports, without our own code."""
-    process = place.start(["-c", ASK_CORE], piped=True)
+    return _imports_mib(place, _asked(place, CORE), "pass")
+
+
+def _asked(place: Place, ours: str) -> list[str]:
+    """The modules of others that these of ours bring in."""
+    process = place.start(["-c", ASK.format(ours=ours)], piped=True)
     try:
-        names = _first_line(process).split()
+        return _first_line(process).split()
     finally:
         place.end(process)
-    return _imports_mib(place, names, "pass")
 
 
 def _imports_mib(place: Place, modules: Iterable[str], then: str) -> float:
-    imports = "\n".join(f"import {name}" for name in modules)
-    process = place.start(["-c", f"{imports}\n{then}\n{HOLD_STILL}"], piped=True)
+    imports = IMPORT.format(names=tuple(modules))
+    process = place.start(["-c", f"{imports}{then}\n{HOLD_STILL}"], piped=True)
     try:
         _first_line(process)
         return rss_mib(process.pid)

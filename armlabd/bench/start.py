@@ -131,7 +131,8 @@ def _made(*parts: tuple[str, str, list[float], Bar | None]) -> tuple[Figure, ...
 
 def _notes() -> tuple[str, ...]:
     return (
-        f"The bare daemon imports {', '.join(bare.DAEMON_IMPORTS)} and holds one 640 x 480 frame.",
+        "The bare processes import what daemon and core import besides our own code; the bare "
+        "daemon holds one 640 x 480 frame too.",
         "Every start has a fresh state folder; files of Python and its packages are in the page "
         "cache, and modules compiled as pip leaves them, from the second start on.",
         "Bars on start, memory and motion are about the median.",

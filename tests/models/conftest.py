@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-for folder in (HERE, HERE.parent / "inference"):
+for folder in (HERE, HERE.parent, HERE.parent / "inference"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
