@@ -345,9 +345,11 @@ class OllamaStandIn:
 
 
 @contextlib.asynccontextmanager
-async def ollama(**settings: Any) -> AsyncIterator[OllamaStandIn]:
+async def ollama(
+    kind: type[OllamaStandIn] = OllamaStandIn, **settings: Any
+) -> AsyncIterator[OllamaStandIn]:
     """A running stand-in on a free port of loopback."""
-    stand_in = OllamaStandIn(**settings)
+    stand_in = kind(**settings)
     runner = web.AppRunner(
         stand_in.application(), handler_cancellation=True, access_log=None, shutdown_timeout=0.2
     )

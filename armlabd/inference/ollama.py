@@ -60,6 +60,7 @@ class Ollama:
         self._failure: ModelError | None = None
         self._window = settings.window  # smaller when the server loaded it with less
         self._window_told = False
+        self._given: int | None = None  # the window that our own load was given
         self._load_s = 0.0
 
     @property
@@ -142,12 +143,22 @@ class Ollama:
         """In memory, and with what window. Raises ModelError."""
         refuse_remote(self._settings.url, self.model, self._settings.allow_remote)
         loaded = await self._loaded()
-        if loaded is None:
+        if loaded is None or self._too_small(loaded):
             await self._load()
             loaded = await self._loaded()
+            self._given = None if loaded is None else loaded.window
         asked = self._settings.window
         told = None if loaded is None else loaded.window
         self._window, self._window_told = min(asked, told or asked), told is not None
+
+    def _too_small(self, loaded: Tag) -> bool:
+        """Loaded by somebody else with a smaller window than ours: asked for again, it grows.
+
+        What the server gave to our own load is all that it has.
+        """
+        return (loaded.window or self._settings.window) < self._settings.window and (
+            loaded.window != self._given
+        )
 
     async def _load(self) -> None:
         """Wait for the load that goes on, or begin one. Whoever leaves does not end it."""

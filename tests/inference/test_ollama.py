@@ -370,6 +370,25 @@ async def test_a_window_smaller_than_asked_for_counts(server: OllamaStandIn) -> 
     assert "the window has 960" in error.sentence
 
 
+async def test_a_window_that_somebody_else_chose_is_asked_for_anew(server: OllamaStandIn) -> None:
+    """`ollama run` on the board loads with a window of its own, and may keep it for ever."""
+    async with client(server.url) as backend:
+        await backend.warm()
+        server.loaded["plan:1b"].window = 64
+        assert (await backend.answer(asked())).text == "{}"
+        assert (server.loads, server.loaded["plan:1b"].window) == (2, 8192)
+        server.faults.window = 64
+        server.loaded["plan:1b"].window = 64
+        for _ in range(3):
+            with pytest.raises(ModelError, match="the window has 0"):
+                await backend.answer(asked())
+        loads = sum(not body["messages"] for body in server.asked)
+        assert loads == 3, "what the server gave when it was asked is all it has"
+        server.faults.window = None
+        server.loaded.clear()
+        assert (await backend.answer(asked())).text == "{}"
+
+
 async def test_a_beginning_that_was_cut_is_noticed(server: OllamaStandIn) -> None:
     """An old server that ignores num_ctx and tells no window."""
     server.faults.old, server.faults.window = True, 500

@@ -13,9 +13,11 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from aiohttp import web
 from ollama_stand_in import OOM, Faults, OllamaStandIn, ollama
 
 from armlabd.bench.authors import LIES
@@ -43,20 +45,24 @@ WAYS: tuple[dict[str, Any], ...] = (
 )
 
 
-class LyingServer:
-    """Each answer another lie, each sent in another way. `told` counts them."""
+@dataclass
+class LyingServer(OllamaStandIn):
+    """Each answer another lie, each sent in another way. `lies` and `ways` count them."""
 
-    def __init__(self, stand_in: OllamaStandIn) -> None:
-        self.dice = random.Random(7)
-        self.told: Counter[str] = Counter()
-        self._stand_in = stand_in
-        stand_in.author = self.author
+    dice: random.Random = field(default_factory=lambda: random.Random(7))
+    lies: Counter[str] = field(default_factory=Counter)
+    ways: Counter[int] = field(default_factory=Counter)
 
-    def author(self, body: dict[str, Any]) -> str:
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        way = self.dice.randrange(len(WAYS))
+        self.ways[way] += 1
+        self.faults = Faults(**WAYS[way])
+        self.loaded.clear()  # so that a window of another size is taken
+        return await super()._chat(request)
+
+    def lie(self, body: dict[str, Any]) -> str:
         name = self.dice.choice(tuple(LIES))
-        self.told[name] += 1
-        self._stand_in.faults = Faults(**self.dice.choice(WAYS))
-        self._stand_in.loaded.clear()  # so that a window of another size is taken
+        self.lies[name] += 1
         ask = Ask(system="", prompt="", schema=body.get("format") or {"type": "object"})
         try:
             return LIES[name](ask, self.dice).encode("utf-8", "replace").decode()
@@ -65,15 +71,17 @@ class LyingServer:
 
 
 @contextlib.contextmanager
-def server() -> Iterator[tuple[str, LyingServer]]:
+def server() -> Iterator[LyingServer]:
     """The stand-in in a thread of its own, as its own program would be."""
     began, ended = threading.Event(), asyncio.Event()
     found: list[Any] = []
 
     async def serve() -> None:
-        async with ollama(cut_bytes=4096, piece_chars=2048) as stand_in:
+        async with ollama(LyingServer, cut_bytes=4096, piece_chars=2048) as stand_in:
+            assert isinstance(stand_in, LyingServer)
             stand_in.add(TAG)
-            found.extend((stand_in.url, LyingServer(stand_in), asyncio.get_running_loop()))
+            stand_in.author = stand_in.lie
+            found.extend((stand_in, asyncio.get_running_loop()))
             began.set()
             await ended.wait()
 
@@ -81,9 +89,9 @@ def server() -> Iterator[tuple[str, LyingServer]]:
     thread.start()
     try:
         assert began.wait(READY_S)
-        yield found[0], found[1]
+        yield found[0]
     finally:
-        found[2].call_soon_threadsafe(ended.set)
+        found[1].call_soon_threadsafe(ended.set)
         thread.join(READY_S)
         assert not thread.is_alive()
 
@@ -91,9 +99,11 @@ def server() -> Iterator[tuple[str, LyingServer]]:
 @pytest.mark.parametrize("form", ["skills", "tools"])
 def test_a_server_that_lies_on_purpose_does_no_harm_in_the_whole_suite(form: str) -> None:
     limit = 0 if form == "skills" else 60
-    with server() as (url, liar):
-        told = measure(Suite(Subject(f"ollama:{TAG}", form, url=url), limit=limit))
-    sys.stdout.write("\n".join((*told.lines(), f"lies: {dict(liar.told)}", "")))
+    with server() as liar:
+        told = measure(Suite(Subject(f"ollama:{TAG}", form, url=liar.url), limit=limit))
+    lines = (*told.lines(), f"lies: {dict(liar.lies)}", f"ways: {dict(liar.ways)}", "")
+    sys.stdout.write("\n".join(lines))
     assert told.held, told.lines()
-    assert set(liar.told) == set(LIES)
-    assert sum(liar.told.values()) > len(own_goals()) // 2 * (limit == 0)
+    assert set(liar.lies) == set(LIES)
+    assert set(liar.ways) == set(range(len(WAYS)))
+    assert sum(liar.ways.values()) > len(own_goals()) * (limit == 0)
