@@ -27,6 +27,7 @@ from armlabd.inference.backend import Ask, ModelError
 
 TAG = "liar:latest"
 READY_S = 20.0
+SECOND = 60  # goals of the second form
 WAYS: tuple[dict[str, Any], ...] = (
     *[{}] * 8,
     {"wrap": "fence"},
@@ -41,7 +42,7 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"refuse": (503, "server busy, please try again.  maximum pending requests exceeded")},
     {"refuse": (500, OOM)},
     {"prompt_count": 3},
-    {"window": 64},
+    {"window": 4096},
 )
 
 
@@ -98,12 +99,12 @@ def server() -> Iterator[LyingServer]:
 
 @pytest.mark.parametrize("form", ["skills", "tools"])
 def test_a_server_that_lies_on_purpose_does_no_harm_in_the_whole_suite(form: str) -> None:
-    limit = 0 if form == "skills" else 60
+    limit = 0 if form == "skills" else SECOND
     with server() as liar:
         told = measure(Suite(Subject(f"ollama:{TAG}", form, url=liar.url), limit=limit))
     lines = (*told.lines(), f"lies: {dict(liar.lies)}", f"ways: {dict(liar.ways)}", "")
     sys.stdout.write("\n".join(lines))
     assert told.held, told.lines()
-    assert set(liar.lies) == set(LIES)
-    assert set(liar.ways) == set(range(len(WAYS)))
+    assert set(liar.lies) == set(LIES), "each was told"
+    assert len(liar.ways) == len(WAYS)
     assert sum(liar.ways.values()) > len(own_goals()) * (limit == 0)
