@@ -17,6 +17,7 @@ from armlabd.clock import SystemClock
 from armlabd.config import Config
 from armlabd.daemon.core_process import CoreProcess
 from armlabd.daemon.first_keys import first_keys
+from armlabd.daemon.heap import settle_heap
 from armlabd.daemon.service import Watchdog, notify, watchdog_s
 from armlabd.daemon.settings import (
     StartError,
@@ -76,6 +77,7 @@ async def serve(config: Config, options: Options, on_ready: Callable[[Ready], No
     """
     began_s = time.monotonic()
     _ask_for_priority()
+    settle_heap()
     config = _adjusted(config, options)
     state = prepare(state_folder(options.state, options.simulated))
     lock = FolderLock(state)

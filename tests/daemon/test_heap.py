@@ -1,0 +1,39 @@
+"""A picture that was let go has left the process."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+PICTURES = """
+import ctypes, sys
+import numpy
+from armlabd.daemon.heap import settle_heap
+
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in
+        "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+
+info = ctypes.CDLL(None).mallinfo2
+info.restype = Info
+if sys.argv[1] == "settled":
+    assert settle_heap()
+for _ in range(3):
+    before = info().hblks
+    picture = numpy.zeros((480, 640, 3), numpy.uint8)
+    mapped = info().hblks - before
+    del picture
+print(mapped)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's heap")
+@pytest.mark.parametrize(("how", "mapped"), [("settled", "1"), ("as it comes", "0")])
+def test_each_picture_has_a_mapping_of_its_own(how: str, mapped: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PICTURES, how], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.strip() == mapped, done.stderr
