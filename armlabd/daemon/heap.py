@@ -1,9 +1,9 @@
 """glibc's heap, told to give back what pictures leave behind.
 
-A picture is 0.9 MB. glibc gives the first one a mapping of its own; when that is freed it raises its
-threshold and puts the next ones into the heap, between small things that stay. With several threads
-that look and plan, the heap then grows and shrinks by megabytes though nothing is kept. With fixed
-thresholds every picture has its own mapping and is gone when it is. Source: mallopt(3).
+A picture is 0.9 MB. glibc gives the first one a mapping of its own; when that is freed it raises
+its threshold and puts the next ones into the heap, between small things that stay. With several
+threads that look and plan, the heap then grows and shrinks by megabytes though nothing is kept.
+With fixed thresholds every picture has its own mapping and is gone when it is. Source: mallopt(3).
 """
 
 from __future__ import annotations
