@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from armlabd.doctor.report import Check, finding, ok
@@ -34,16 +36,25 @@ def clock_check(subject: Subject) -> Check:
 
 def kernel_synced() -> bool | None:
     """What the kernel says of its clock; None where it cannot be asked."""
+    timex = bytearray(STRUCT_TIMEX_BYTES)
+    ask = _adjtimex()
+    if ask is None or ask(timex) < 0:
+        return None
+    status = int.from_bytes(timex[STATUS_AT : STATUS_AT + 4], "little")
+    return status & STA_UNSYNC == 0
+
+
+@functools.cache
+def _adjtimex() -> Callable[[bytearray], int] | None:
+    """The C library's call. Found once: each look for it makes classes, and status asks often."""
     import ctypes
 
-    timex = ctypes.create_string_buffer(STRUCT_TIMEX_BYTES)
+    room = ctypes.c_char * STRUCT_TIMEX_BYTES
     try:
-        if ctypes.CDLL(None).adjtimex(timex) < 0:
-            return None
+        call = ctypes.CDLL(None).adjtimex
     except (OSError, AttributeError):
         return None
-    status = int.from_bytes(timex.raw[STATUS_AT : STATUS_AT + 4], "little")
-    return status & STA_UNSYNC == 0
+    return lambda timex: int(call(room.from_buffer(timex)))
 
 
 def disk_check(subject: Subject) -> Check:

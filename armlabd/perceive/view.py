@@ -63,6 +63,4 @@ def only_inside(image: Picture, outline: Floats) -> Picture:
     """A copy that is black outside the outline."""
     mask = np.zeros(image.shape[:2], np.uint8)
     cv2.fillConvexPoly(mask, np.round(outline).astype(np.int32), 255)
-    kept = np.zeros_like(image)
-    kept[mask > 0] = image[mask > 0]
-    return kept
+    return np.asarray(cv2.bitwise_and(image, image, mask=mask), np.uint8)
