@@ -37,3 +37,33 @@ def test_each_picture_has_a_mapping_of_its_own(how: str, mapped: str) -> None:
         [sys.executable, "-c", PICTURES, how], capture_output=True, text=True, timeout=60
     )
     assert done.stdout.strip() == mapped, done.stderr
+
+
+GARBAGE = """
+import gc, sys, weakref
+from collections import deque
+from armlabd.daemon.heap import set_start_aside
+
+class Request:
+    def __init__(self):
+        self.myself = self
+
+old = [[] for _ in range(400_000)]
+gc.collect()
+if sys.argv[1] == "set aside":
+    set_start_aside()
+under_way, alive = deque(maxlen=2_000), weakref.WeakSet()
+for _ in range(60_000):
+    one = Request()
+    under_way.append(one)
+    alive.add(one)
+print(len(alive))
+"""
+
+
+@pytest.mark.parametrize(("how", "few"), [("set aside", True), ("as it comes", False)])
+def test_cycles_are_found_soon_beside_all_that_a_start_makes(how: str, few: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", GARBAGE, how], capture_output=True, text=True, timeout=60
+    )
+    assert (int(done.stdout) < 20_000) is few, done
