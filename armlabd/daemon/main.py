@@ -17,7 +17,7 @@ from armlabd.clock import SystemClock
 from armlabd.config import Config
 from armlabd.daemon.core_process import CoreProcess
 from armlabd.daemon.first_keys import first_keys
-from armlabd.daemon.heap import set_start_aside, settle_heap
+from armlabd.daemon.heap import fill_small_blocks, set_start_aside, settle_heap
 from armlabd.daemon.service import Watchdog, notify, watchdog_s
 from armlabd.daemon.settings import (
     StartError,
@@ -150,6 +150,7 @@ async def _serve_in(
         on_ready(Ready(server.url, new_keys, state, took_s, options.simulated, others))
         where = ", ".join((server.url, *network.urls))
         watching = _tell_systemd(lambda: rooms.core.cared_for, where)
+        fill_small_blocks()
         set_start_aside()
         await ended.wait()
         notify("STOPPING=1")

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-PICTURES = """
+INFO = """
 import ctypes, sys
 import numpy
-from armlabd.daemon.heap import settle_heap
+from armlabd.daemon.heap import fill_small_blocks, settle_heap
 
 class Info(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in
@@ -19,6 +19,10 @@ class Info(ctypes.Structure):
 
 info = ctypes.CDLL(None).mallinfo2
 info.restype = Info
+"""
+PICTURES = (
+    INFO
+    + """
 if sys.argv[1] == "settled":
     assert settle_heap()
 for _ in range(3):
@@ -28,6 +32,7 @@ for _ in range(3):
     del picture
 print(mapped)
 """
+)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's heap")
@@ -37,6 +42,29 @@ def test_each_picture_has_a_mapping_of_its_own(how: str, mapped: str) -> None:
         [sys.executable, "-c", PICTURES, how], capture_output=True, text=True, timeout=60
     )
     assert done.stdout.strip() == mapped, done.stderr
+
+
+OUTLINES = (
+    INFO
+    + """
+if sys.argv[1] == "filled":
+    fill_small_blocks()
+before = info().uordblks
+for points in range(1, 128):
+    outline = numpy.zeros((points, 2), numpy.float32)
+    inside = numpy.zeros(points * 8 - 1, bool)
+print((info().uordblks - before) // 1024)
+"""
+)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's heap")
+@pytest.mark.parametrize(("how", "flat"), [("filled", True), ("as it comes", False)])
+def test_outlines_of_every_length_do_not_make_the_process_grow(how: str, flat: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OUTLINES, how], capture_output=True, text=True, timeout=60
+    )
+    assert (int(done.stdout) < 8) is flat, done
 
 
 GARBAGE = """
