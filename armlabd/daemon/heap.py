@@ -8,10 +8,6 @@ With fixed thresholds every picture has its own mapping and is gone when it is. 
 Python looks through its old objects only once a quarter as many new ones wait (gc's documentation):
 beside the 70,000 that a start makes, requests leave megabytes of cycles until then, and the look
 itself takes 30 ms. Set aside once the start is done, they are no part of it any more.
-
-NumPy keeps freed blocks under 1 KiB for itself, up to seven of each size in bytes, 3.6 MB in all
-(numpy/_core/src/multiarray/alloc.c). Outlines of all lengths fill that over hours, which looks like
-a leak. Filled at the start as far as looks need it, the process has its size from then on.
 """
 
 from __future__ import annotations
@@ -24,8 +20,6 @@ from typing import Final
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
 BYTES: Final = 128 * 1024  # glibc's own value for both, which setting it keeps
 ARENAS: Final = 2
-SMALL_BYTES: Final = 1024  # NumPy keeps blocks below it
-AT_ONCE: Final = 3  # blocks of one size that are in use together, nearly always
 SETTINGS: Final = ((TRIM_THRESHOLD, BYTES), (MMAP_THRESHOLD, BYTES), (ARENA_MAX, ARENAS))
 
 
@@ -35,15 +29,6 @@ def settle_heap() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
         return all(mallopt(name, value) == 1 for name, value in SETTINGS)
     return False
-
-
-def fill_small_blocks() -> None:
-    """Have NumPy keep now what it would come to keep: 1.6 MB."""
-    import numpy
-
-    for size in range(1, SMALL_BYTES):
-        blocks = [numpy.empty(size, numpy.uint8) for _ in range(AT_ONCE)]
-        del blocks
 
 
 def set_start_aside() -> None:

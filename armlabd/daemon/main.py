@@ -17,7 +17,7 @@ from armlabd.clock import SystemClock
 from armlabd.config import Config
 from armlabd.daemon.core_process import CoreProcess
 from armlabd.daemon.first_keys import first_keys
-from armlabd.daemon.heap import fill_small_blocks, set_start_aside, settle_heap
+from armlabd.daemon.heap import set_start_aside, settle_heap
 from armlabd.daemon.service import Watchdog, notify, watchdog_s
 from armlabd.daemon.settings import (
     StartError,
@@ -129,6 +129,7 @@ async def _serve_in(
         # The rooms bring in OpenCV and aiohttp; core and virtual arm start meanwhile.
         from armlabd.daemon.house import Rooms
         from armlabd.doors.http.server import HttpServer
+        from armlabd.perceive.small_blocks import fill_small_blocks
 
         if sim is not None:
             await sim.wait_ready()

@@ -11,7 +11,8 @@ import pytest
 INFO = """
 import ctypes, sys
 import numpy
-from armlabd.daemon.heap import fill_small_blocks, settle_heap
+from armlabd.daemon.heap import settle_heap
+from armlabd.perceive.small_blocks import fill_small_blocks
 
 class Info(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in
