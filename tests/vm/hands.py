@@ -64,9 +64,14 @@ def released(machine: Machine, contact: Contact) -> None:
 
 
 def at_rest(machine: Machine) -> str:
-    """At home, held by its servos; "" in place of a run's address."""
+    """At home, held by its servos, and for so long that nothing counts as motion any more.
+
+    "" in place of a run's address.
+    """
     machine.wait_for(lambda: machine.ask("POST", "/call/go_home", {})[0] == 200, 30)
     machine.wait_for(lambda: torque(machine), 10)
+    mark = "/var/lib/armlabd/in_motion.json"
+    machine.wait_for(lambda: machine.sh("test", "-e", mark).code == 1, 10)
     return ""
 
 
@@ -77,7 +82,7 @@ def in_motion(machine: Machine) -> str:
     first = ("get_status", "open_gripper")
     steps: list[dict[str, object]] = [{"tool": name, "args": {}} for name in first]
     for y in (0.14, -0.14, 0.14, -0.14):
-        place = {"x": 0.2, "y": y, "z": 0.06, "speed_dps": 10}
+        place = {"x": 0.2, "y": y, "z": 0.06, "speed_dps": 5}  # 16 s and more
         steps.append({"tool": "move_to_pose", "args": place})
     status, answer = machine.ask("POST", "/plans/run", {"steps": steps})
     assert status == 202, answer
@@ -86,7 +91,8 @@ def in_motion(machine: Machine) -> str:
     def moves() -> bool:
         run = machine.ask("GET", url)[1]
         assert run.get("state") != "ended", run
-        return machine.status().get("arm", {}).get("moving") is True
+        under_way = len(run.get("steps") or ()) >= len(first)  # so the next is the arm's own way
+        return under_way and machine.status().get("arm", {}).get("moving") is True
 
     machine.wait_for(moves, 30)
     return url
