@@ -11,6 +11,7 @@ from pathlib import Path
 
 HOUR_S = 3600.0
 MIB = 1024 * 1024
+WINDOW_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,21 @@ class Gauge:
         if found is not None:
             self.samples.append(found)
 
+    def kept(self, from_s: float) -> list[Sample]:
+        """The least of every half minute: pictures that a look holds for a moment are no growth."""
+        least: dict[int, Sample] = {}
+        for one in self.samples:
+            if one.at_s >= from_s:
+                window = int(one.at_s // WINDOW_S)
+                best = least.get(window, one)
+                least[window] = min(best, one, key=lambda sample: sample.rss_bytes)
+        return list(least.values())
+
     def slope_mib_per_h(self, from_s: float) -> float:
-        """The median slope between any two samples after the warm-up (Theil and Sen)."""
-        later = [s for s in self.samples if s.at_s >= from_s]
-        step = max(1, len(later) // 200)
+        """The median slope between any two of `kept` after the warm-up (Theil and Sen)."""
         slopes = [
             (b.rss_bytes - a.rss_bytes) / MIB / (b.at_s - a.at_s) * HOUR_S
-            for a, b in itertools.combinations(later[::step], 2)
+            for a, b in itertools.combinations(self.kept(from_s), 2)
             if b.at_s > a.at_s
         ]
         return statistics.median(slopes) if slopes else 0.0

@@ -20,6 +20,15 @@ def test_a_slope_is_seen_and_a_jump_or_the_warm_up_is_none() -> None:
     assert warm.slope_mib_per_h(20 * 60.0) == 0.0
 
 
+def test_what_is_held_for_a_moment_is_no_growth_and_hides_none() -> None:
+    swings = [3.0 * (n * 7 % 5 < 2) * (1 + n / 300) for n in range(600)]
+    calm = Gauge("one", [Sample(2.0 * n, int((50 + s) * MIB), 9, 3) for n, s in enumerate(swings)])
+    assert abs(calm.slope_mib_per_h(480)) < 0.1
+    grows = [50 + s + 2.0 * (2.0 * n) / 3600 for n, s in enumerate(swings)]
+    rises = Gauge("one", [Sample(2.0 * n, int(m * MIB), 9, 3) for n, m in enumerate(grows)])
+    assert 1.8 < rises.slope_mib_per_h(480) < 2.2
+
+
 def test_descriptors_that_grow_are_seen() -> None:
     assert filled([1.0] * 30, list(range(30))).growth("descriptors", 0) == (4, 24)
     assert filled([1.0] * 30, [7] * 30).growth("descriptors", 0) == (7, 7)

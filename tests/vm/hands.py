@@ -11,6 +11,9 @@ FIND = (
 )
 
 
+TURNED_DEG = 3.0
+
+
 class Contact:
     """The normally closed contact between the line and ground."""
 
@@ -75,6 +78,12 @@ def at_rest(machine: Machine) -> str:
     return ""
 
 
+def pan(machine: Machine) -> float:
+    """Where the base has turned to, degrees, as the arm says."""
+    joints = machine.status().get("arm", {}).get("joints_deg") or {}
+    return float(joints.get("shoulder_pan", 0.0))
+
+
 def in_motion(machine: Machine) -> str:
     """Start a run that goes a long way and return while it moves; its address."""
     opened = lambda: machine.ask("POST", "/call/open_gripper", {})[0] == 200  # noqa: E731
@@ -84,6 +93,7 @@ def in_motion(machine: Machine) -> str:
     for y in (0.14, -0.14, 0.14, -0.14):
         place = {"x": 0.2, "y": y, "z": 0.06, "speed_dps": 5}  # 16 s and more
         steps.append({"tool": "move_to_pose", "args": place})
+    began_deg = pan(machine)
     status, answer = machine.ask("POST", "/plans/run", {"steps": steps})
     assert status == 202, answer
     url = str(answer["url"])
@@ -91,8 +101,7 @@ def in_motion(machine: Machine) -> str:
     def moves() -> bool:
         run = machine.ask("GET", url)[1]
         assert run.get("state") != "ended", run
-        under_way = len(run.get("steps") or ()) >= len(first)  # so the next is the arm's own way
-        return under_way and machine.status().get("arm", {}).get("moving") is True
+        return abs(pan(machine) - began_deg) > TURNED_DEG  # "moving" begins with its planning
 
     machine.wait_for(moves, 30)
     return url

@@ -203,8 +203,9 @@ def test_an_adapter_that_is_pulled_is_named_and_comes_back(ready: Machine, movin
         told = ready.status()
         assert told["arm"]["connected"] is False
         assert told["arm"]["next"].strip()
-        why = told["arm"], ready.ask("GET", url)[1].get("steps") if url else ""
-        assert told["stopped"] is moving, why  # it moved when it was lost: latched
+        why = json.dumps((told["arm"], ready.ask("GET", url)[1] if url else ""), indent=1)
+        if told["stopped"] is not moving:  # it moved when it was lost: latched
+            raise AssertionError(why[:6000])
         assert ready.sh("test", "-e", "/dev/armlab-bus").code == 1
         if moving:
             ready.wait_for(lambda: ready.ask("GET", url)[1].get("state") == "ended", 30)
