@@ -81,13 +81,7 @@ class SerialPort:
 
     def read(self, deadline_s: float) -> bytes:
         """What is there; waits until `deadline_s`. Raises PortLost."""
-        try:
-            data = os.read(self._fd, READ_BYTES) if self._open else self._there()
-        except BlockingIOError:
-            data = b""
-        except OSError:
-            data = self._there()  # which says what it is
-        if data:  # mostly it is there already: nobody need be asked first
+        if data := self._there():  # mostly it is there already: nobody need be asked first
             return data
         wait_s = deadline_s - self._clock.monotonic()
         if not self._wait(max(0.0, wait_s)):
