@@ -9,22 +9,15 @@ from dataclasses import replace
 from math import inf, nan, nextafter
 
 import pytest
+from test_guard import FREE
 
 from armlabd.arm.joints import HOME, JOINT_NAMES, ZERO, Pose
-from armlabd.arm.limits import CEILINGS, Box
 from armlabd.arm.path import Program
 from armlabd.motion import guard
 from armlabd.motion.fence import KEEP, Depth, violation
 from armlabd.motion.guard import Fault, LastLook, Rates, check_program
 from armlabd.verdict import Code
 
-FREE = replace(
-    CEILINGS,
-    floor_m=-9.0,
-    tip_floor_m=-9.0,
-    reach_m=9.0,
-    base_box=Box("nothing", (8.0, 9.0), (8.0, 9.0), (8.0, 9.0)),
-)
 DT = 0.01
 
 
