@@ -7,6 +7,7 @@ cycle and read in the next, as the core does. Tells times as JSON.
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import time
@@ -25,6 +26,8 @@ def main(port: str, seconds: float, begun: bool = False) -> dict[str, Any]:
     clock = SystemClock()
     servos = Servos(SerialPort(port, 1_000_000, clock), clock, 1_000_000)
     servos.look()  # the first finds the line quiet, which takes longer
+    gc.freeze()
+    gc.disable()  # as the core
     late_ms, took_ms, missed = [], [], 0
     began_s, began_cpu_s = time.monotonic(), time.process_time()
     due_s = began_s

@@ -59,7 +59,7 @@ class Counters:
         self.answered: Counter[int] = Counter()
         self.with_error_bits: Counter[int] = Counter()
         self.misses: Counter[tuple[int, Cause]] = Counter()
-        self._regular: Counter[FixedRead] = Counter()
+        self._regular: dict[FixedRead, int] = {}
 
     def ask(self, ids: Iterable[int]) -> None:
         """One request to `ids`."""
@@ -75,7 +75,7 @@ class Counters:
 
     def count_regular(self, form: FixedRead, data: bytes) -> None:
         """A fixed read that all answered regularly: `ask` and `answer` for all of them."""
-        self._regular[form] += 1
+        self._regular[form] = self._regular.get(form, 0) + 1
         if form.errors(data) != form.no_errors:
             for id, error_bits in zip(form.ids, form.errors(data), strict=True):
                 self.with_error_bits[id] += error_bits > 0

@@ -12,27 +12,22 @@ MOST = 5
 
 
 class Doubt:
-    """One small count per servo, up for a damaged answer, down for a clean one."""
+    """`counts`: a small one per doubted servo, up for a damaged answer, down for a clean one."""
 
     def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
+        self.counts: dict[int, int] = {}
 
     def damaged(self, id: int) -> None:
         """An answer of this servo came damaged, or twice."""
-        self._counts[id] = min(MOST, self._counts.get(id, 0) + 1)
+        self.counts[id] = min(MOST, self.counts.get(id, 0) + 1)
 
     def believes(self, id: int) -> bool:
         """Take note of a clean answer; False while it may be a mixture that fits by chance."""
-        count = self._counts.get(id)
+        count = self.counts.get(id)
         if count is None:
             return True
         if count <= 1:
-            del self._counts[id]
+            del self.counts[id]
         else:
-            self._counts[id] = count - 1
+            self.counts[id] = count - 1
         return count < FROM
-
-    @property
-    def none(self) -> bool:
-        """True when nobody is doubted."""
-        return not self._counts

@@ -16,7 +16,7 @@ FORGET = 10  # a silent servo's debts are forgotten after this many times `late_
 
 
 class LateAnswers:
-    """The lengths at which each servo owes an answer.
+    """`owed`: the lengths at which a servo owes an answer, and since when, for each that does.
 
     `late_s`: how late an answer can be. `probe_s`: how often a resting servo is tried.
     """
@@ -24,44 +24,39 @@ class LateAnswers:
     def __init__(self, late_s: float, probe_s: float) -> None:
         self._late_s = late_s
         self._probe_s = probe_s
-        self._owed: dict[int, dict[int, float]] = {}
+        self.owed: dict[int, dict[int, float]] = {}
         self._streak: dict[int, int] = {}
         self._missed_at: dict[int, float] = {}
 
     def missed(self, id: int, count: int, at_s: float) -> None:
         """An answer of `count` parameters did not come."""
         self._forget(id, at_s - FORGET * self._late_s)
-        self._owed.setdefault(id, {})[count] = at_s
+        self.owed.setdefault(id, {})[count] = at_s
         self._streak[id] = self._streak.get(id, 0) + 1
         self._missed_at[id] = at_s
 
     def answered(self, id: int, at_s: float) -> None:
         """A believed answer came: what is owed for longer than `late_s` cannot come any more."""
-        if id not in self._owed:
+        if id not in self.owed:
             return
         self._streak[id] = 0
         self._forget(id, at_s - self._late_s)
-        if not self._owed[id]:
-            for known in (self._owed, self._streak, self._missed_at):
+        if not self.owed[id]:
+            for known in (self.owed, self._streak, self._missed_at):
                 known.pop(id)
 
     def _forget(self, id: int, before_s: float) -> None:
         """Strike out what was missed before `before_s`."""
-        if owed := self._owed.get(id):
-            self._owed[id] = {count: since for count, since in owed.items() if since >= before_s}
-
-    @property
-    def clean(self) -> bool:
-        """True when no servo owes anything."""
-        return not self._owed
+        if owed := self.owed.get(id):
+            self.owed[id] = {count: since for count, since in owed.items() if since >= before_s}
 
     def owes(self, ids: Iterable[int]) -> bool:
         """True when any of `ids` owes an answer of any length."""
-        return bool(self._owed) and any(id in self._owed for id in ids)
+        return bool(self.owed) and any(id in self.owed for id in ids)
 
     def doubtful(self, id: int, count: int) -> bool:
         """True when an answer of `count` parameters could be a late one."""
-        return count in self._owed.get(id, ())
+        return count in self.owed.get(id, ())
 
     def rests(self, id: int) -> bool:
         """True when the servo has missed so often that it has to answer a probe first."""
@@ -75,13 +70,13 @@ class LateAnswers:
         if not self.rests(id):
             return False
         self._forget(id, at_s - FORGET * self._late_s)
-        many = len(self._owed[id]) > MANY
+        many = len(self.owed[id]) > MANY
         pause_s = max(self._probe_s, self._late_s / 5) if many else self._probe_s
         return at_s - self._missed_at[id] >= pause_s
 
     def safe_bytes(self, ids: Iterable[int], count: int) -> int:
         """The smallest length from `count` up at which none of `ids` owes an answer."""
-        owed = {length for id in ids for length in self._owed.get(id, ())}
+        owed = {length for id in ids for length in self.owed.get(id, ())}
         while count in owed:
             count += 1
         return count

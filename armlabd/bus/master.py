@@ -263,7 +263,7 @@ class Master:
     ) -> dict[int, Reading]:
         """One attempt at those servos that do not rest."""
         asked, plan = ids, _Plan(address, count, 0)
-        if not self._wire.late.clean:
+        if self._wire.late.owed:
             asked, plan = self._avoid_late(ids, address, count, slack_s)
         if not asked:
             return {}

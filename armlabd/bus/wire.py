@@ -62,7 +62,9 @@ class Wire:
 
     def calm(self, ids: tuple[int, ...]) -> bool:
         """True when nothing of earlier transactions can still come from `ids`."""
-        return not self._loud and self.doubt.none and (self.late.clean or not self.late.owes(ids))
+        if self._loud or self.doubt.counts:
+            return False
+        return not self.late.owed or not self.late.owes(ids)  # in every cycle: no call without need
 
     def expect_noise(self) -> None:
         """The line may still carry answers: wait for quiet before the next request."""
@@ -153,7 +155,7 @@ class Wire:
         self, expected: Mapping[int, int], answers: dict[int, Frame], causes: dict[int, Cause]
     ) -> dict[int, Frame]:
         """Count what came and what did not, and remember who may still be late."""
-        if causes or not self.doubt.none:
+        if causes or self.doubt.counts:
             self._weigh(answers, causes)
         now_s = self._clock.monotonic()
         for id, frame in answers.items():

@@ -20,28 +20,20 @@ class AttentiveTransport:
     """`transport` with `wanted` asked, cheaply, whenever an answer is late."""
 
     def __init__(self, transport: Transport, clock: Clock, wanted: Callable[[], bool]) -> None:
-        self._transport = transport
+        self._read = transport.read
         self._clock = clock
         self._wanted = wanted
+        # The transport's own, without a call of ours around them: used in every cycle.
+        self.write = transport.write
+        self.discard_input = transport.discard_input
+        self.close = transport.close
 
     def read(self, deadline_s: float) -> bytes:
         """What is there; waits until `deadline_s`, or less when somebody wants something."""
-        if data := self._transport.read(0.0):  # there already, as in nearly every cycle
+        if data := self._read(0.0):  # there already, as in nearly every cycle
             return data
         while True:
             until_s = min(deadline_s, self._clock.monotonic() + HEALTHY_S)
-            data = self._transport.read(until_s)
+            data = self._read(until_s)
             if data or until_s >= deadline_s or self._wanted():
                 return data
-
-    def write(self, data: bytes) -> None:
-        """Send all of `data`."""
-        self._transport.write(data)
-
-    def discard_input(self) -> int:
-        """Drop what has arrived."""
-        return self._transport.discard_input()
-
-    def close(self) -> None:
-        """Give the port back."""
-        self._transport.close()

@@ -93,7 +93,7 @@ class Core:
         self.wanted: Callable[[], bool] = _never
         self.link = self._make_link(open_transport)
         self.conductor = Conductor(
-            settings, clock, self.link, self.marks, self.measured, self._may_move
+            settings, clock, self.link, self.marks, self.measured, lambda: not self.latch.stopped
         )
         self.watch = Watch(self)
         self.leaving = Leaving(self)
@@ -134,9 +134,6 @@ class Core:
         if self._say is not None:
             self._say(text)
 
-    def _may_move(self) -> bool:
-        return not self.latch.stopped
-
     # --- the cycle
 
     def tick(self) -> None:
@@ -166,26 +163,28 @@ class Core:
         self.cycles.end(started_s, self.clock.monotonic())
 
     def _bus_cycle(self, now_s: float) -> None:
-        at_rest = self.conductor.job is None or self.link.servos is None
-        if at_rest and self.link.poll(now_s, self.latch.stopped):
+        link, conductor = self.link, self.conductor
+        at_rest = conductor.job is None or link.servos is None
+        if at_rest and link.poll(now_s, self.latch.stopped):
             self.lane.forget_hold()
-            self.conductor.unpin()
-        servos = self.link.servos
+            conductor.unpin()
+        servos = link.servos
         if servos is None:
             return
-        if self.latch.stopped and (self.link.reading or self.cycles.ticks % ENFORCE_TICKS == 0):
+        if self.latch.stopped and (link.reading or self.cycles.ticks % ENFORCE_TICKS == 0):
             self._seen(self.lane.enforce(servos))
             self.between()
-        if self.link.reading and self.link.servos is servos:
+        if link.reading and link.servos is servos:
             self._read(servos)
-        elif self.link.found and not self.link.working:
+        elif link.found and not link.working:
             self.watch.read_others(servos)
-        if self.link.servos is not servos:
+        if link.servos is not servos:
             return
-        if not self.latch.stopped and (goal := self.conductor.next_goal()) is not None:
-            self.conductor.send(goal)
-        if self.link.reading:
-            often = REST_WIDE_TICKS if self.conductor.job is None else WIDE_LOOK_TICKS
+        moving = conductor.job is not None and not self.latch.stopped
+        if moving and (goal := conductor.next_goal()) is not None:
+            conductor.send(goal)
+        if link.reading:
+            often = REST_WIDE_TICKS if conductor.job is None else WIDE_LOOK_TICKS
             # The answers come while this process sleeps.
             servos.begin_look(wide=self.cycles.ticks % often == 0)
 
@@ -204,7 +203,8 @@ class Core:
             self._silent()
         if self._may_go_on(servos):
             self.conductor.keep_grip_limit()
-            self._seen(servos.kept)
+            if servos.kept:
+                self._seen(servos.kept)
         if self.link.servos is servos and not self.measured.misses:
             self.watch.told(servos)
 

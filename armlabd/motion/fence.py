@@ -7,12 +7,13 @@ with a box exactly, so that nothing slips through between two points.
 
 Most poses are far from everything. A few comparisons prove that for the floor and for each box, and
 only what they leave in doubt is looked at exactly: that alone decides what is outside, and by how
-much.
+much. They also say how far away everything is, and until some point of the arm can have come that
+far, the poses that follow need no look at all.
 """
 
 from __future__ import annotations
 
-from math import cos, hypot, radians, sin
+from math import cos, hypot, radians, sin, sqrt
 from typing import NamedTuple
 
 from armlabd.arm import geometry as g
@@ -28,7 +29,7 @@ from armlabd.arm.body import (
     placed,
 )
 from armlabd.arm.geometry import Plane, Vector, plane_of
-from armlabd.arm.joints import JOINT_NAMES, Pose
+from armlabd.arm.joints import JOINT_NAMES, ZERO, Pose
 from armlabd.arm.limits import Box, Limits
 
 EDGE = 1e-6  # relative, for rounding of figures computed to stand on a limit
@@ -52,8 +53,22 @@ SAG_RAD = radians(SAG_DEG)
 _SHIFT_M = 0.012  # sagging moves no point by more: 0.9 degrees at 0.42 m and at 0.30 m
 # Shoulder to elbow, half the width and the radius; no box farther from the pan axis is ever met.
 UPPER_REACH_M = g.SHOULDER_OUT_M + g.UPPER_M + LINKS_ASIDE_M + 0.03
+FAR_M = 9.0  # farther than anything need be
 _DIAGONAL = 1.4143  # a margin on two sides, seen from between them
 _ASIDE_M = MIDDLE_M + LINKS_ASIDE_M  # no part but the moving jaw's tip is farther beside the plane
+
+# How far no point of the arm is from the axis of each joint, and for the pan half as much again as
+# a link is wide on both sides: with it the room that width takes of a box changes too.
+_TIP_M = 0.12  # from the origin of the roll axis to the farther tip
+_LEVERS_M = (
+    g.SHOULDER_OUT_M + g.UPPER_M + g.FORE_M + g.HAND_M + _TIP_M + 1.5 * LINKS_ASIDE_M,
+    g.UPPER_M + g.FORE_M + g.HAND_M + _TIP_M,
+    g.FORE_M + g.HAND_M + _TIP_M,
+    g.HAND_M + _TIP_M,
+    0.11,
+)
+# The way of that point for each degree, and of the moving jaw's tip for each percent.
+_WAYS_M = (*(radians(lever) for lever in _LEVERS_M), g.JAW_LENGTH_M * g.JAW_RAD_PER_PERCENT)
 
 
 class Depth(NamedTuple):
@@ -75,6 +90,19 @@ def violation(pose: Pose, limits: Limits, sag_deg: float = SAG_DEG) -> tuple[Dep
     if _known.limits is not limits:
         _known = _Fence(limits)
     return _known.look(pose, sag_deg)
+
+
+def way_m(a: Pose, b: Pose) -> float:
+    """How far no point of the arm has gone between two poses, nor its reach into a box."""
+    pan, lift, elbow, wrist, roll, grip = _WAYS_M
+    return (
+        pan * abs(a[0] - b[0])
+        + lift * abs(a[1] - b[1])
+        + elbow * abs(a[2] - b[2])
+        + wrist * abs(a[3] - b[3])
+        + roll * abs(a[4] - b[4])
+        + grip * abs(a[5] - b[5])
+    )
 
 
 # Where a group of pieces is in the plane of the arm, their radius left out: from and to how far
@@ -135,20 +163,27 @@ class _Fence:
         ]
         self._floor, self._tip_floor = limits.floor_m - KEEP, limits.tip_floor_m - KEEP
         self._boxes = [_seen(box, box is limits.base_box) for box in limits.boxes()]
+        self._free = ZERO  # the last pose that was free for sure
+        self._apart_m = 0.0  # and how far it was from everything at least
 
     def look(self, pose: Pose, sag_deg: float) -> tuple[Depth, ...]:
         """`violation` within these limits."""
+        if way_m(self._free, pose) < self._apart_m:
+            return ()
         plane = plane_of(pose)
         found = self._beyond_travel(pose)
         sunk: Plane | None = None
-        if self._may_touch_floor(plane):
+        above_m = self._above_floor_m(plane)
+        if above_m < 0.0:
             sunk = plane_of(pose, sag_deg)
             self._below_floor(found, plane, sunk)
-        self._beyond_reach(found, plane)
+        within_m = self._beyond_reach(found, plane)
         turn = radians(pose.pan)
         cos_pan, sin_pan = cos(turn), sin(turn)
-        doubts = self._may_touch_boxes(plane, cos_pan, sin_pan)
-        if doubts:
+        doubts, apart_m = self._may_touch_boxes(plane, cos_pan, sin_pan)
+        if not doubts:
+            self._free, self._apart_m = pose, min(above_m, within_m, apart_m, self._to_end_m(pose))
+        else:
             before = placed(plane, cos_pan, sin_pan)
             touched = _may_touch_pieces(doubts, before, abs(cos_pan), abs(sin_pan))
             if touched:
@@ -164,22 +199,31 @@ class _Fence:
                 found.append(Depth(name, abs(value - end), value, end, unit))
         return found
 
-    def _beyond_reach(self, found: list[Depth], plane: Plane) -> None:
+    def _to_end_m(self, pose: Pose) -> float:
+        """The way to the nearest end of a joint's travel; negative beyond it."""
+        return min(
+            way * min(value - low, high - value)
+            for way, value, (low, high, _, _) in zip(_WAYS_M, pose, self._ranges, strict=True)
+        )
+
+    def _beyond_reach(self, found: list[Depth], plane: Plane) -> float:
+        """How far the tool is within reach; negative beyond it."""
         out, left, z = plane.tool  # the pan turns around where the reach is measured from
         rise, reach_m = z - SHOULDER[2], self.limits.reach_m
         square = out * out + left * left + rise * rise
+        far = sqrt(square)
         if square > reach_m * reach_m * (1.0 + EDGE):
-            far = square**0.5
             found.append(Depth("reach:tool", far - reach_m, far, reach_m, "m"))
+        return reach_m - far
 
     # --- floor
 
-    def _may_touch_floor(self, plane: Plane) -> bool:
-        """False when nothing is below its floor, as commanded or sagged, for sure."""
+    def _above_floor_m(self, plane: Plane) -> float:
+        """Not negative when nothing is below its floor, as commanded or sagged, for sure."""
         _, elbow, wrist, roll, _, _, tool, fixed, hinge, moving, _ = plane
-        if min(fixed[2], moving[2]) < self._tip_floor + _SHIFT_M:
-            return True
-        return min(tool[2], elbow[2], wrist[2], roll[2], hinge[2]) < self._floor + _SHIFT_M
+        tips = min(fixed[2], moving[2]) - self._tip_floor
+        others = min(tool[2], elbow[2], wrist[2], roll[2], hinge[2]) - self._floor
+        return min(tips, others) - _SHIFT_M
 
     def _below_floor(self, found: list[Depth], plane: Plane, sunk: Plane) -> None:
         for name, point in FLOORED:
@@ -192,11 +236,14 @@ class _Fence:
 
     def _may_touch_boxes(
         self, plane: Plane, cos_pan: float, sin_pan: float
-    ) -> list[tuple[_Near, int]]:
-        """Which box and which group of pieces are not apart for sure, seen in the plane."""
+    ) -> tuple[list[tuple[_Near, int]], float]:
+        """Which box and which group of pieces are not apart for sure, seen in the plane.
+
+        And how far apart all others are at least: in whichever direction that is most.
+        """
         spans = _spans(plane)
         c, s = abs(cos_pan), abs(sin_pan)
-        doubts = []
+        doubts, least_m = [], FAR_M
         for near in self._boxes:
             _, x, y, half_x, half_y, rooms, _ = near
             middle, half = x * cos_pan - y * sin_pan, half_x * c + half_y * s
@@ -204,13 +251,15 @@ class _Fence:
             for group, low, high, margin, width in rooms:
                 span = spans[group]
                 grow = half + margin + 2.0 * width * c * s
-                if (
-                    span[2] > high or span[3] < low or span[0] > middle + grow
-                    or span[1] < middle - grow or beside > span[4] + margin
-                ):  # fmt: skip
-                    continue
-                doubts.append((near, group))
-        return doubts
+                apart_m = max(
+                    span[2] - high, low - span[3], span[0] - middle - grow,
+                    middle - grow - span[1], beside - span[4] - margin,
+                )  # fmt: skip
+                if apart_m <= 0.0:
+                    doubts.append((near, group))
+                elif apart_m < least_m:
+                    least_m = apart_m
+        return doubts, least_m
 
 
 def _may_touch_pieces(

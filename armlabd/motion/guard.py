@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from math import isfinite
+from operator import and_, le, sub
 from typing import Any, NamedTuple, Protocol
 
 from armlabd.arm.joints import JOINT_NAMES, Pose
@@ -185,26 +186,29 @@ class Rates:
         arm_bend = limits.acceleration_dps2 * dt_s * dt_s * (1.0 + EDGE) + KEEP
         grip_bend = limits.grip_acceleration_pps2 * dt_s * dt_s * (1.0 + EDGE) + KEEP
         self.steps = (arm_step,) * 5 + (grip_step,)
+        self._most = tuple(step + KEEP for step in self.steps)
         self.bends = (arm_bend,) * 5 + (grip_bend,)
 
     def check(self, number: int, before: Pose, now: Pose, after: Pose) -> Fault | None:
         """Speed from `now` to `after` and the change of speed around `now`."""
-        for index in range(6):
-            step = after[index] - now[index]
-            if not -self.steps[index] <= step <= self.steps[index]:
-                return self._too_fast(number + 1, index, abs(step))
-            bend = step - (now[index] - before[index])
-            if not -self.bends[index] <= bend <= self.bends[index]:
-                return self._too_sudden(number, index, abs(bend))
-        return None
+        ways = tuple(map(sub, after, now))
+        steps = tuple(map(abs, ways))
+        bends = tuple(map(abs, map(sub, ways, map(sub, now, before))))
+        if all(map(le, steps, self.steps)) and all(map(le, bends, self.bends)):
+            return None
+        sound = map(and_, map(le, steps, self.steps), map(le, bends, self.bends))
+        index = list(sound).index(False)
+        if not steps[index] <= self.steps[index]:
+            return self._too_fast(number + 1, index, steps[index])
+        return self._too_sudden(number, index, bends[index])
 
     def check_step(self, number: int, now: Pose, after: Pose) -> Fault | None:
         """Speed alone: what the cycle that sends a goal asks."""
-        for index in range(6):
-            step = abs(after[index] - now[index])
-            if not step <= self.steps[index] + KEEP:
-                return self._too_fast(number, index, step)
-        return None
+        steps = tuple(map(abs, map(sub, after, now)))
+        if all(map(le, steps, self._most)):
+            return None
+        index = list(map(le, steps, self._most)).index(False)
+        return self._too_fast(number, index, steps[index])
 
     def check_slow(
         self, number: int, now: Pose, after: Pose, depths: tuple[Depth, ...]

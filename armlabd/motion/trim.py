@@ -34,7 +34,8 @@ def shifted(pose: Pose, deg: Sequence[float]) -> Pose:
     """`pose` with the arm joints moved by `deg`."""
     if not any(deg):  # mostly there is nothing to add
         return pose
-    return Pose(*(a + b for a, b in zip(pose, (*deg, 0.0), strict=True)))
+    (pan, lift, elbow, wrist, roll, grip), (d1, d2, d3, d4, d5) = pose, deg
+    return Pose(pan + d1, lift + d2, elbow + d3, wrist + d4, roll + d5, grip)
 
 
 def wanted(goal: Pose, trim: Sag, pose: Pose, sag: Sag) -> Sag | None:

@@ -211,6 +211,62 @@ def test_sagging_moves_no_point_farther_than_the_short_cuts_allow(pose: Pose) ->
     assert max(map(dist, before, after)) <= fence._SHIFT_M
 
 
+STEPS = st.lists(
+    st.tuples(*[st.floats(-4.0, 4.0)] * 6) | st.tuples(*[st.floats(-0.6, 0.6)] * 6), max_size=25
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ANYWHERE, STEPS, st.lists(BOXES, max_size=4) | st.just(CUPS))
+def test_a_walk_is_looked_at_as_if_each_pose_stood_alone(
+    pose: Pose, steps: list[tuple[float, ...]], boxes: list[Box]
+) -> None:
+    limits = replace(CEILINGS, keep_out=tuple(boxes))
+    for number, step in enumerate(((0.0,) * 6, *steps)):
+        pose = Pose(*(value + way for value, way in zip(pose, step, strict=True)))
+        compare(pose, limits, SAG_DEG if number % 3 else 0.0)
+
+
+@settings(max_examples=400, deadline=None)
+@given(ANYWHERE, ANYWHERE, st.floats(0.0, 1.0))
+def test_no_point_goes_farther_than_the_way_that_is_reckoned(
+    start: Pose, other: Pose, share: float
+) -> None:
+    end = Pose(*(a + share * (b - a) for a, b in zip(start, other, strict=True)))
+    gone = map(dist, *(every_point(pose) for pose in (start, end)))
+    turns = radians(start.pan), radians(end.pan)
+    wider = fence.LINKS_ASIDE_M * dist(*((abs(sin(turn)), abs(cos(turn))) for turn in turns))
+    assert max(gone) + wider <= fence.way_m(start, end) + 1e-9
+
+
+def every_point(pose: Pose) -> list[tuple[float, ...]]:
+    """All that a look compares with anything: ends of pieces, and the points with a floor."""
+    turn, reach = radians(pose.pan), forward(pose)
+    points = [get(reach) for get, _ in POINTS.values()]
+    return [*placed(plane_of(pose), cos(turn), sin(turn)), *points]
+
+
+def test_a_pose_right_behind_a_free_one_is_not_believed_to_be_free() -> None:
+    edge = CEILINGS.travel_deg[0][1]
+    before = UPRIGHT._replace(pan=edge - 0.5)
+    assert not names(before)
+    assert names(before._replace(pan=edge + 1e-3)) == {"travel:shoulder_pan"}
+    assert not names(before)
+    assert names(before._replace(grip=100.01)) == {"travel:gripper"}
+    assert names(before._replace(grip=float("nan"))) == {"travel:gripper"}
+
+
+def test_poses_on_a_way_through_the_free_are_not_looked_at_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[Any] = []
+    monkeypatch.setattr(fence, "plane_of", lambda *given: looked.append(given) or plane_of(*given))
+    pose, limits = reach_down(0.2, 0.1, 0.06, yaw_deg=0.0), replace(CEILINGS)
+    for step in range(100):
+        assert not violation(pose._replace(pan=pose.pan + 0.3 * step), limits)
+    assert 0 < len(looked) < 15
+
+
 PANS = (0.0, 45.0, 90.0, -70.0, -135.0)
 POSES = (
     UPRIGHT,
