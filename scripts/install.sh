@@ -81,13 +81,17 @@ extras() { if [ -n "$models" ]; then printf '[smolvlm]'; fi; }
 
 pip_from() { if [ -n "$wheelhouse" ]; then printf '%s\n' --no-index --find-links "$wheelhouse"; fi; }
 
+journal_wheel() { "$wheelhouse/.venv/bin/pip" wheel --quiet --wheel-dir "$wheelhouse" systemd-python; }
+
+build_tools() { install_packages "what systemd-python is built with" "${BUILD_TOOLS[@]}" "$(headers "$1")"; }
+
 make_wheelhouse() {
     local python
     python="$(find_python)" || refuse "Python 3.11 or newer is needed."
     mkdir -p "$wheelhouse"
     "$python" -m venv "$wheelhouse/.venv"
     "$wheelhouse/.venv/bin/pip" wheel --quiet --wheel-dir "$wheelhouse" ".$(extras)" setuptools wheel pip
-    "$wheelhouse/.venv/bin/pip" wheel --quiet --wheel-dir "$wheelhouse" systemd-python ||
+    journal_wheel 2>/dev/null || { build_tools "$wheelhouse/.venv" && journal_wheel; } ||
         say "systemd-python was not built (it needs ${BUILD_TOOLS[*]} and python3-dev): the journal gets plain lines."
     rm -rf "$wheelhouse/.venv"
     say "$(find "$wheelhouse" -name '*.whl' | wc -l) packages lie in $wheelhouse."
@@ -123,7 +127,7 @@ build_environment() {
 
 add_journal() {
     if [ -z "$wheelhouse" ]; then
-        install_packages "what systemd-python is built with" "${BUILD_TOOLS[@]}" "$(headers "$1")" || true
+        build_tools "$1" || true
     fi
     "$1/bin/python" -m pip install --quiet --disable-pip-version-check "${from[@]}" systemd-python >&2 ||
         say "systemd-python could not be installed: the journal gets plain lines without fields."

@@ -182,6 +182,10 @@ class Master:
         """Send a frame made beforehand that nobody answers."""
         self._wire.order(request)
 
+    def order_now(self, request: bytes) -> None:
+        """Send a frame made beforehand that nobody answers, without waiting for a quiet line."""
+        self._wire.send_now(request)
+
     def broadcast_write(self, register: Register | str, value: int) -> None:
         """Write one register of all servos, at once and without waiting for a quiet line."""
         entry = _writable(register)

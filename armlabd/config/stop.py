@@ -45,5 +45,5 @@ class ButtonConfig(Part):
 class StopConfig(Part):
     """[stop]: what a stop does."""
 
-    action: Literal["torque_off", "hold"] = "torque_off"
+    action: Literal["torque_off", "keep_grip", "hold"] = "torque_off"
     button: ButtonConfig = ButtonConfig()

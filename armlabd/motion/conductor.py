@@ -110,23 +110,24 @@ class Conductor:
         else:
             self._finish(ending)
 
-    def halt(self, ending: MotionResult, keep_torque: bool = False) -> None:
+    def halt(self, ending: MotionResult, keep_torque: bool = False, grips: bool = False) -> None:
         """A stop or a lost bus: no further goal leaves for this motion, now."""
         if self.job is not None:
             self._finish(ending)
         if not keep_torque:
-            self.unpin()
+            self.unpin(grips)
         elif self._measured.pose is not None and self.goal is not None:
             held = self._measured.pose.with_grip(self.goal.grip)
             self._pin(held, (*self._measured.counts[:5], self.goal_counts[5]))
 
-    def unpin(self) -> None:
-        """Torque is off or unknown: the next motion switches it on anew."""
+    def unpin(self, grips: bool = False) -> None:
+        """Torque is off or unknown, but for jaws that hold on: the next motion switches it on."""
         self.goal, self.goal_counts = None, ()
         self.trim.clear()
-        self.torque = False
+        self.torque = grips
         self._look = None
-        self.grip.let_go()
+        if not grips:
+            self.grip.let_go()
 
     def torque_seen(self, on: int) -> None:
         """How many servos were seen with torque on."""
@@ -240,10 +241,7 @@ class Conductor:
         waits = job.stream.finished or self.trim.moving
         moves = job.phase in ("stream", "relax") and not waits
         pose = job.stream.next() if moves else job.stream.now
-        step = min(
-            self._link.limits.grip_speed_pps * self._settings.period_s,
-            self._link.limits.grip_step_percent,
-        )
+        step = self.grip.step(self._link.limits, self._settings.period_s, job.contact)
         keeps = job.touched or job.phase == "relax"  # then the program has no say in the jaw
         began = pose.grip if keeps else job.points[0].grip
         jaw = self.grip.goal(pose.grip, began, self.goal.grip, step)

@@ -290,8 +290,8 @@ class Core:
         """The stop lane; works in every state and never raises."""
         hold = None
         if self.conductor.goal is not None and self.measured.counts:
-            goals = self.conductor.goal_counts
-            hold = Hold(self.measured.counts, goals, self.measured.at_s)
+            goals, grips = self.conductor.goal_counts, self.conductor.grip.holding
+            hold = Hold(self.measured.counts, goals, self.measured.at_s, grips)
         if self._clearing is not None:
             self.latch.write_again()
         self._pending = ""
@@ -300,7 +300,8 @@ class Core:
             self.lane.forget_hold()
             self.conductor.unpin()
         result = self.lane.stop(self.link.servos, code, by, hold=hold, received_s=received_s)
-        self.conductor.halt(cancelled(Code.STOPPED, STOPPED), keep_torque=self.lane.held)
+        halted, lane = cancelled(Code.STOPPED, STOPPED), self.lane
+        self.conductor.halt(halted, keep_torque=lane.held, grips=lane.grip_kept)
         self.note(f"stop ({code}, {by}): {result.sentence}")
         return result
 
@@ -327,7 +328,7 @@ class Core:
             return
         ticket, reply, stops, by = self._clearing
         self._clearing = None
-        code, sentence = Code.OK, "The stop is cleared. Torque stays off until the next motion."
+        code = Code.OK
         if ticket.error is not None:
             code = Code.CANNOT_CLEAR
             sentence = (
@@ -339,10 +340,8 @@ class Core:
             self.latch.write_again()
             self.latch.save(self.clock.monotonic())
         else:
-            if self.lane.held:
-                sentence = "The stop is cleared. The arm holds still; nothing resumes."
             self.latch.finish_clear()
-            self.lane.held = False
+            sentence = f"The stop is cleared. {self.lane.cleared()}"
             self.note(f"cleared by {by}")
         reply({"code": str(code), "sentence": sentence})
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from armlabd.arm.calibration import Calibration
 from armlabd.arm.joints import DEGREES_PER_STEP, Pose
+from armlabd.arm.limits import Limits
+from armlabd.motion.guard import OUTSIDE_GRIP_PPS
 
 AHEAD_PERCENT = 4.0  # goal beyond the jaw; tracking lags by 2 to 3 at 60 percent per second
 STILL_PPS = 4.0  # percent per second: the jaw stands
@@ -78,6 +80,15 @@ class Grip:
             self.let_go()
         elif self.contact_percent is not None and self.holding:
             self.holding = abs(percent - self.contact_percent) <= KEEP_PERCENT
+
+    def step(self, limits: Limits, dt_s: float, contact: bool) -> float:
+        """How far the jaw's goal may go in one cycle, percent.
+
+        A squeeze that is regained may not be quick: the arm can be outside a limit.
+        """
+        regained = self.squeeze is not None and not contact
+        speed_pps = OUTSIDE_GRIP_PPS if regained else limits.grip_speed_pps
+        return min(speed_pps * dt_s, limits.grip_step_percent)
 
     def goal(self, wanted: float, start: float, last: float, step: float) -> float:
         """The jaw's goal of this cycle, at most `step` from `last`.

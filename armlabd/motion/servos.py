@@ -33,6 +33,8 @@ from armlabd.clock import Clock
 GRIPPER_ID = SERVO_IDS[5]
 TORQUE_ADDRESS = REGISTERS["torque_enable"].address
 GOAL_ADDRESS = REGISTERS["goal_position"].address
+ARM_IDS = SERVO_IDS[:5]
+ARM_OFF = sync_write(TORQUE_ADDRESS, dict.fromkeys(ARM_IDS, b"\0"))
 TORQUE_OFF_BYTES = 8
 CUTTING_BITS = 0x2C  # temperature, current, overload: the servo gives way (register 19)
 
@@ -141,6 +143,11 @@ class Servos:
         """The broadcast torque-off, without waiting for anything."""
         self._ordered = True
         self.master.broadcast_write("torque_enable", 0)
+
+    def torque_off_arm(self) -> None:
+        """Torque off for all but the gripper, without waiting for anything."""
+        self._ordered = True
+        self.master.order_now(ARM_OFF)
 
     def torque_off_one(self, id: int) -> bool:
         """Torque off for one servo; True when it acknowledged."""

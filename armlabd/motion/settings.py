@@ -19,7 +19,7 @@ from armlabd.arm.limits import CEILINGS, LimitError, Limits
 Joints5 = tuple[float, float, float, float, float]
 
 EXITS = ("park", "hold", "release")
-STOP_ACTIONS = ("torque_off", "hold")
+STOP_ACTIONS = ("torque_off", "keep_grip", "hold")
 
 
 class SettingsError(ValueError):

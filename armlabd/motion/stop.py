@@ -14,41 +14,50 @@ from armlabd.bus.errors import PortLost
 from armlabd.clock import Clock
 from armlabd.motion.latch import Latch
 from armlabd.motion.messages import StopResult
-from armlabd.motion.servos import TORQUE_OFF_BYTES, Held, Servos
+from armlabd.motion.servos import ARM_IDS, ARM_OFF, TORQUE_OFF_BYTES, Held, Servos
 
 FRESH_S = 0.05  # older readings are not held on to: the arm may be elsewhere
 CONFIRM_BUDGET_S = 0.04  # the daemon waits 0.1 s for the acknowledgement; the rest is `enforce`
 TRIES = 4
 AGAIN_S = 0.1  # torque-off repeated to servos that do not answer
 OF = len(SERVO_IDS)
+KEEPS_GRIP = "torque is off but for the gripper, which keeps what it holds"
 UNREACHABLE = (
     "Bus unreachable: the stop reached no servo and the arm may still be driven: cut the power of "
     "the arm."
 )
-ARM_IDS = SERVO_IDS[:5]
 
 
 class Hold(NamedTuple):
-    """What a stop may hold on to: counts measured and goals sent last, in joint order."""
+    """What a stop may hold on to: counts measured and goals sent last, in joint order.
+
+    `grips`: the jaws hold something.
+    """
 
     counts: Sequence[int]
     goals: Sequence[int]
     at_s: float
+    grips: bool = False
 
 
 class StopLane:
-    """Carries out stops. `held` is true while a stopped arm keeps its torque on purpose."""
+    """Carries out stops. `held` is true while a stopped arm keeps its torque on purpose.
+
+    `action`, joint by joint: torque_off lets go of all, hold of none, keep_grip of the arm but not
+    of what the jaws hold.
+    """
 
     def __init__(self, latch: Latch, clock: Clock, action: str) -> None:
         self.latch = latch
         self.held = False
         self.written = False
+        self.grip_kept = False  # the jaws alone hold on
         self._sure: set[int] = set()  # servos read back as told, and not seen otherwise since
         self.latency_us = 0
         self.count = 0
         self._clock = clock
         self._action = action
-        self._goals: dict[int, int] = {}
+        self._goals: dict[int, int] = {}  # of the joints that hold, by id
         self._again_s = 0.0
 
     # --- the stop itself
@@ -88,9 +97,22 @@ class StopLane:
             self._goals = dict(zip(SERVO_IDS, (*hold.counts[:5], hold.goals[5]), strict=True))
             self.held = True
         else:
-            servos.torque_off()
             self.held = False
+            self._keep_grip(hold)
+            self._let_go(servos)
         self.written = True
+
+    def _keep_grip(self, hold: Hold | None) -> None:
+        """Whether the jaws hold on: once they do, until the stop is cleared or the port is lost."""
+        if self._action == "keep_grip" and hold is not None and hold.grips:
+            self.grip_kept, self._goals = True, {SERVO_IDS[5]: hold.goals[5]}
+
+    def _let_go(self, servos: Servos) -> None:
+        """The frame that makes limp whatever does not hold on."""
+        if self.grip_kept:
+            servos.torque_off_arm()
+        else:
+            servos.torque_off()
 
     def _may_hold(self, hold: Hold | None) -> bool:
         if self._action != "hold" or hold is None:
@@ -99,7 +121,7 @@ class StopLane:
 
     def _latency_us(self, servos: Servos, received_s: float) -> int:
         """From the event to the last byte of the frame on the wire."""
-        wire_s = TORQUE_OFF_BYTES * 10 / servos.baud
+        wire_s = (len(ARM_OFF) if self.grip_kept else TORQUE_OFF_BYTES) * 10 / servos.baud
         return round((self._clock.monotonic() - received_s + wire_s) * 1e6)
 
     def _confirm(self, servos: Servos) -> None:
@@ -113,17 +135,23 @@ class StopLane:
             if len(done) == OF:
                 return
             if not self.held:
-                servos.torque_off()  # the first may have met a late answer on the wire
+                self._let_go(servos)  # the first may have met a late answer on the wire
             for id in open_ids:
                 if self._clock.monotonic() >= give_up_s:
                     return
-                if id not in done and not self.held:
+                if id not in done and not self._holds(id):
                     servos.torque_off_one(id)
 
+    def _holds(self, id: int) -> bool:
+        """Whether this servo keeps its torque on purpose."""
+        return self.held or (self.grip_kept and id == SERVO_IDS[5])
+
     def _good(self, found: dict[int, Held]) -> set[int]:
-        if not self.held:
-            return {id for id, servo in found.items() if not servo.torque}
-        return {id for id, servo in found.items() if servo.goal == self._goals.get(id)}
+        return {
+            id
+            for id, servo in found.items()
+            if (servo.goal == self._goals.get(id) if self._holds(id) else not servo.torque)
+        }
 
     # --- staying stopped
 
@@ -134,12 +162,23 @@ class StopLane:
 
     def forget_hold(self) -> None:
         """The port was closed in between: what the servos do now is unknown."""
-        self.held = False
+        self.held = self.grip_kept = False
         self._sure = set()
 
     def forget(self) -> None:
         """The bus is gone: nothing that was written or confirmed counts any more."""
-        self.written, self.held, self._sure = False, False, set()
+        self.forget_hold()
+        self.written = False
+
+    def cleared(self) -> str:
+        """A person has cleared the stop; in words, what holds all the same."""
+        held, kept = self.held, self.grip_kept
+        self.held = self.grip_kept = False
+        if held:
+            return "The arm holds still; nothing resumes."
+        if kept:
+            return "The gripper keeps what it holds: take it out, or open the jaws."
+        return "Torque stays off until the next motion."
 
     @property
     def confirmed(self) -> int:
@@ -156,11 +195,11 @@ class StopLane:
         self._sure = (self._sure | good) - (set(found) - good)
         if self.held:
             return found
-        on = [id for id, servo in found.items() if servo.torque]
+        on = [id for id, servo in found.items() if servo.torque and not self._holds(id)]
         now_s = self._clock.monotonic()
         if on or (len(found) < OF and now_s >= self._again_s):
             self._again_s = now_s + AGAIN_S
-            servos.torque_off()
+            self._let_go(servos)
             self.written = True
         return found
 
@@ -169,7 +208,7 @@ class StopLane:
         """The truth about the last stop, in words."""
         if not self.written:
             return UNREACHABLE
-        what = "holds still" if self.held else "torque is off"
+        what = "holds still" if self.held else KEEPS_GRIP if self.grip_kept else "torque is off"
         if self.confirmed == OF:
             return f"Stopped: {what}, confirmed by all {OF} servos."
         return (

@@ -66,6 +66,77 @@ def test_case_05_a_stop_that_holds_leaves_the_grip_and_its_torque_alone(make: Ma
     assert goal(arena).grip == before
 
 
+def test_case_05_a_stop_that_keeps_the_grip_lets_go_of_the_arm_alone(make: Make) -> None:
+    arena = holding(make, stop_action="keep_grip")
+    before = len(arena.frames)
+    told = arena.now("stop", cause="asked")
+    assert (told["written"], told["confirmed"]) == (True, 6)
+    assert "but for the gripper, which keeps what it holds" in told["sentence"]
+    assert not arena.torque_offs(before), "the first frame spares the gripper"
+    for _ in range(9):  # case 16: again and again changes nothing
+        arena.run(0.3)
+        assert arena.now("stop", cause="asked")["confirmed"] == 6
+    arena.run(3.0)
+    assert arena.torque == [False] * 5 + [True]
+    assert torque_limit(arena) == 200
+    assert arena.arm.world.state()["blocks"][0]["held"]
+    assert arena.core.conductor.grip.holding
+
+
+def test_case_05_cleared_the_arm_goes_on_with_what_the_gripper_kept(make: Make) -> None:
+    arena = holding(make, stop_action="keep_grip")
+    arena.now("stop", cause="asked")
+    arena.run(2.0)
+    told = arena.answer(arena.ask("clear", by="a person", role="operator"))
+    assert "The gripper keeps what it holds" in told["sentence"]
+    arena.run(0.5)
+    assert arena.torque == [False] * 5 + [True], "clearing switches nothing on, and nothing off"
+    inside = arena.answer(arena.ask("come_inside"))
+    assert inside["code"] == "ok", inside
+    lifted = arena.go(goal(arena)._replace(lift=goal(arena).lift - 10.0))
+    assert (lifted["code"], lifted["holding"]) == ("ok", True)
+    assert arena.arm.world.state()["blocks"][0]["held"]
+    assert arena.now("stop", cause="asked")["confirmed"] == 6
+    arena.run(0.1)
+    assert arena.torque == [False] * 5 + [True]
+
+
+@pytest.mark.parametrize("closed", [True, False], ids=["closed on nothing", "open"])
+def test_case_05_a_gripper_that_holds_nothing_is_let_go_with_the_arm(
+    make: Make, closed: bool
+) -> None:
+    arena = make(stop_action="keep_grip").ready()
+    assert arena.go(AWAY)["code"] == "ok"
+    if closed:
+        closing = grip_move(goal(arena), 0.0, 60.0, arena.core.link.limits)
+        assert not arena.answer(arena.move(closing, contact=True))["holding"]
+    told = arena.now("stop", cause="asked")
+    assert "torque is off, confirmed by all 6" in told["sentence"]
+    arena.run(0.1)
+    assert not any(arena.torque)
+
+
+def test_case_05_a_kept_grip_is_let_go_when_the_port_was_lost(make: Make) -> None:
+    arena = holding(make, stop_action="keep_grip")
+    arena.now("stop", cause="asked")
+    arena.unplug()
+    arena.run(0.2)
+    arena.replug()
+    arena.run(2.0)
+    assert not any(arena.torque), "who knows what has happened meanwhile"
+
+
+def test_case_05_a_joint_whose_torque_comes_back_is_let_go_and_the_grip_still_kept(
+    make: Make,
+) -> None:
+    arena = holding(make, stop_action="keep_grip")
+    arena.now("stop", cause="asked")
+    arena.run(0.1)
+    arena.arm.servos[1].memory[at.TORQUE_ENABLE] = 1
+    arena.run(0.1)
+    assert arena.torque == [False] * 5 + [True]
+
+
 def test_case_05_a_press_of_the_button_holds_in_the_same_way(make: Make) -> None:
     line = ScriptedLine()
     arena = holding(make, stop_action="hold", line=line, button_required=True)

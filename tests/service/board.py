@@ -73,7 +73,8 @@ def wheelhouse() -> Path:
     for old in kept.glob("armlabd-*.whl"):
         old.unlink()
     environment = {**os.environ, "PYTHON": sys.executable}
-    run(ROOT / "scripts/install.sh", "--make-wheelhouse", kept, env=environment)
+    said = run(ROOT / "scripts/install.sh", "--make-wheelhouse", kept, env=environment)
+    assert list(kept.glob("systemd_python-*.whl")), f"no fields for the journal: {said.stderr}"
     return kept
 
 
