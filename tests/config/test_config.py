@@ -53,7 +53,7 @@ FAULTS = [
     ('[http]\nport = "a"\n', "it must be a whole number"),
     ("[arm]\nport = 5\n", "arm.port = 5 (line 2) is not allowed: it must be a text in quotes."),
     ('[gate]\nallow = "*"\n', "it must be a list in square brackets"),
-    ('[stop]\naction = "coast"\n', "it must be 'torque_off' or 'hold'."),
+    ('[stop]\naction = "coast"\n', "it must be 'torque_off', 'keep_grip' or 'hold'."),
     ('[stop.button]\nboard = "pi3"\n', "it must be '', 'pi4', 'pi5', 'orin' or 'sim'."),
     ("[stop.button]\nrelease_s = 0.04\n", "it must be 0.05 or more."),
     ("[stop.button]\nrelease_s = 2.1\n", "it must be 2 or less."),
