@@ -113,6 +113,7 @@ def _stop(core: Core) -> dict[str, Any]:
         "latency_us": lane.latency_us,
         "of": 6,
         "held": lane.held,
+        "grip_kept": lane.grip_kept,
         "on_disk": core.latch.on_disk,
         "disk_error": core.latch.disk_error,
         "told": lane.sentence if lane.count else "",

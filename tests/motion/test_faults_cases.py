@@ -81,6 +81,8 @@ def test_case_05_a_stop_that_keeps_the_grip_lets_go_of_the_arm_alone(make: Make)
     assert torque_limit(arena) == 200
     assert arena.arm.world.state()["blocks"][0]["held"]
     assert arena.core.conductor.grip.holding
+    stop = quick_state(arena.core)["stop"]
+    assert (stop["held"], stop["grip_kept"], stop["confirmed"]) == (False, True, 6)
 
 
 def test_case_05_cleared_the_arm_goes_on_with_what_the_gripper_kept(make: Make) -> None:

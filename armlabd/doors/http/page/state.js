@@ -61,7 +61,8 @@ export function causeWords(stop) {
 function doneWords(stop) {
   if (stop.held) return "The arm holds still with torque on.";
   const written = stop.written ? "" : "Torque-off could not be written at once. ";
-  return `${written}Torque off is confirmed by ${stop.confirmed ?? 0} of ${stop.of ?? 6} servos.`;
+  const what = stop.grip_kept ? "Torque off, the gripper keeps what it holds:" : "Torque off is";
+  return `${written}${what} confirmed by ${stop.confirmed ?? 0} of ${stop.of ?? 6} servos.`;
 }
 
 function parts(status) {
