@@ -12,6 +12,7 @@ FIND = (
 
 
 TURNED_DEG = 3.0
+MOST_STARTS = 4
 
 
 class Contact:
@@ -84,26 +85,47 @@ def pan(machine: Machine) -> float:
     return float(joints.get("shoulder_pan", 0.0))
 
 
-def in_motion(machine: Machine) -> str:
-    """Start a run that goes a long way and return while it moves; its address."""
-    opened = lambda: machine.ask("POST", "/call/open_gripper", {})[0] == 200  # noqa: E731
-    machine.wait_for(opened, 30)  # then the run's first motion is the arm's
+class LongWay:
+    """A run that swings to and fro; begun again, a few times, if an emulated moment ended it."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._ended: list[object] = []
+        self._from_deg = 0.0
+        self.url = ""
+
+    def moves(self) -> bool:
+        """Whether the arm has turned; starts the run, and answers when it asks."""
+        run = self._machine.ask("GET", self.url)[1] if self.url else {"state": "ended"}
+        if run.get("state") == "ended":
+            self._again(run)
+        elif asked := run.get("question"):  # emulated time stands still for moments: readings age
+            self._machine.ask("POST", f"/questions/{asked['id']}", {"answer": "try again"})
+        turned_deg = abs(pan(self._machine) - self._from_deg)
+        return bool(self.url) and turned_deg > TURNED_DEG  # "moving" begins with its planning
+
+    def _again(self, run: object) -> None:
+        self._ended.append(run)
+        assert len(self._ended) <= MOST_STARTS, self._ended
+        self._machine.ask("POST", "/stop/clear", {})
+        self._from_deg = pan(self._machine)
+        status, answer = self._machine.ask("POST", "/plans/run", {"steps": _steps()})
+        self.url = str(answer["url"]) if status == 202 else ""
+
+
+def _steps() -> list[dict[str, object]]:
     first = ("get_status", "open_gripper")
     steps: list[dict[str, object]] = [{"tool": name, "args": {}} for name in first]
     for y in (0.14, -0.14, 0.14, -0.14):
         place = {"x": 0.2, "y": y, "z": 0.06, "speed_dps": 5}  # 16 s and more
         steps.append({"tool": "move_to_pose", "args": place})
-    began_deg = pan(machine)
-    status, answer = machine.ask("POST", "/plans/run", {"steps": steps})
-    assert status == 202, answer
-    url = str(answer["url"])
+    return steps
 
-    def moves() -> bool:
-        run = machine.ask("GET", url)[1]
-        assert run.get("state") != "ended", run
-        if asked := run.get("question"):  # emulated time stands still for moments: readings age
-            machine.ask("POST", f"/questions/{asked['id']}", {"answer": "try again"})
-        return abs(pan(machine) - began_deg) > TURNED_DEG  # "moving" begins with its planning
 
-    machine.wait_for(moves, 30)
-    return url
+def in_motion(machine: Machine) -> str:
+    """Start a run that goes a long way and return while it moves; its address."""
+    opened = lambda: machine.ask("POST", "/call/open_gripper", {})[0] == 200  # noqa: E731
+    machine.wait_for(opened, 30)  # then the run's first motion is the arm's
+    way = LongWay(machine)
+    machine.wait_for(way.moves, 30)
+    return way.url

@@ -45,6 +45,8 @@ chip header pinctrl-rp1
 """
 # An emulated processor is ten times slower than a board's: only the waiting times are longer.
 SLOW = "[Service]\nTimeoutStartSec=300\nWatchdogSec=60\n"
+# Whole tenths of a second in which it stands still are nobody's silence.
+PATIENT = {"heartbeat_s = 0.1": "heartbeat_s = 1.0", "lease_s = 0.5": "lease_s = 2.0"}
 SIZE = "1800M"
 
 
@@ -88,6 +90,14 @@ def _make(kernel: Path, target: Path) -> None:
     shutil.rmtree(root)
 
 
+def _patient(config: Path) -> None:
+    text = config.read_text()
+    for told, slow in PATIENT.items():
+        assert text.count(f"\n{told}") == 1, told
+        text = text.replace(told, slow)
+    config.write_text(text)
+
+
 def _attach(root: Path) -> None:
     """A network, the simulated hardware, and a shell for the tests."""
     (root / "etc/machine-id").write_text("")
@@ -96,6 +106,7 @@ def _attach(root: Path) -> None:
     drop_in = root / "etc/systemd/system/armlabd.service.d"
     drop_in.mkdir()
     (drop_in / "slow.conf").write_text(SLOW)
+    _patient(root / "etc/armlabd/config.toml")
     bench = root / "usr/local/lib/bench"
     bench.mkdir(parents=True)
     (bench / "hardware").write_text(HARDWARE)
