@@ -233,10 +233,24 @@ def test_no_point_goes_farther_than_the_way_that_is_reckoned(
     start: Pose, other: Pose, share: float
 ) -> None:
     end = Pose(*(a + share * (b - a) for a, b in zip(start, other, strict=True)))
-    gone = map(dist, *(every_point(pose) for pose in (start, end)))
+    assert farthest_m(start, end) <= fence.way_m(start, end) + 1e-9
+
+
+@pytest.mark.parametrize("joint", range(6))
+def test_the_way_of_a_stretched_arm_is_reckoned_in_full_and_hardly_more(joint: int) -> None:
+    shares = []
+    for pan, roll, percent in product((0.0, 45.0), range(-150, 161, 30), range(0, 101, 10)):
+        start = Pose(pan, 76.0, -73.8, -2.2, float(roll), float(percent))
+        end = Pose(*(value + 0.5 * (k == joint) for k, value in enumerate(start)))
+        shares.append(farthest_m(start, end) / fence.way_m(start, end))
+    assert 0.9 < max(shares) <= 1.0
+
+
+def farthest_m(start: Pose, end: Pose) -> float:
+    """How far the farthest point really goes, and what the links' width takes more of a box."""
     turns = radians(start.pan), radians(end.pan)
     wider = fence.LINKS_ASIDE_M * dist(*((abs(sin(turn)), abs(cos(turn))) for turn in turns))
-    assert max(gone) + wider <= fence.way_m(start, end) + 1e-9
+    return max(map(dist, *(every_point(pose) for pose in (start, end)))) + wider
 
 
 def every_point(pose: Pose) -> list[tuple[float, ...]]:
