@@ -147,11 +147,12 @@ class StopLane:
         return self.held or (self.grip_kept and id == SERVO_IDS[5])
 
     def _good(self, found: dict[int, Held]) -> set[int]:
-        return {
-            id
-            for id, servo in found.items()
-            if (servo.goal == self._goals.get(id) if self._holds(id) else not servo.torque)
-        }
+        return {id for id, servo in found.items() if self._is_as_told(id, servo)}
+
+    def _is_as_told(self, id: int, servo: Held) -> bool:
+        if self._holds(id):
+            return servo.torque and servo.goal == self._goals.get(id)
+        return not servo.torque
 
     # --- staying stopped
 

@@ -139,6 +139,17 @@ def test_case_05_a_joint_whose_torque_comes_back_is_let_go_and_the_grip_still_ke
     assert arena.torque == [False] * 5 + [True]
 
 
+@pytest.mark.parametrize("action", ["keep_grip", "hold"])
+def test_case_05_a_gripper_that_went_limp_is_not_confirmed_as_holding(
+    make: Make, action: str
+) -> None:
+    arena = holding(make, stop_action=action)
+    arena.arm.servos[5].memory[at.TORQUE_ENABLE] = 0
+    told = arena.now("stop", cause="asked")
+    assert (told["written"], told["confirmed"]) == (True, 5)
+    assert "only 5 of 6 servos confirmed" in told["sentence"]
+
+
 def test_case_05_a_press_of_the_button_holds_in_the_same_way(make: Make) -> None:
     line = ScriptedLine()
     arena = holding(make, stop_action="hold", line=line, button_required=True)
