@@ -70,8 +70,8 @@ class Caller:
             self.post("/goals", {"goal": dice.choice(GOALS)})
         elif word in ("stop", "clear"):
             self.post("/stop" if word == "stop" else "/stop/clear", {})
-        elif word == "cancel" and arm.status()["run"]:
-            arm.client.request("DELETE", f"/runs/{arm.status()['run']['id']}", None, 60.0)
+        elif word == "cancel" and (run := arm.status()["run"]):
+            arm.client.request("DELETE", f"/runs/{run['id']}", None, 60.0)
         elif word == "answer":
             for question in arm.client.request("GET", "/questions").body["questions"]:
                 self.post(f"/questions/{question['id']}", {"answer": dice.choice(["1", "2"])})
