@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from armlabd.durable import Pathlike, remove, write_atomic
@@ -62,6 +62,7 @@ class Latch:
         self._boot = boot
         self._saving: Ticket | None = None
         self._tried_s = 0.0
+        self._undated = False
         self.cause: Cause | None = read_cause(self.path)
         self._unsaved = self.cause is not None and self.cause.code in ("new", "unreadable")
 
@@ -81,16 +82,18 @@ class Latch:
         return None if self._saving is None else self._saving.error
 
     def set(self, code: str, by: str) -> None:
-        """Stop, in memory only: `save` makes it durable. The first cause stays."""
+        """Stop, in memory only: `save` dates it and makes it durable. The first cause stays."""
         if self.cause is None:
-            self.cause = Cause(code[:80], by[:80], wall_time(), self._boot)
-            self._unsaved = True
+            self.cause = Cause(code[:80], by[:80], "", self._boot)
+            self._unsaved = self._undated = True
 
     def save(self, now_s: float) -> None:
         """Hand the record to the disk; called again and again it retries what failed."""
         again = self.disk_error is not None and now_s >= self._tried_s + RETRY_S
         if self.cause is None or not (self._unsaved or again):
             return
+        if self._undated:  # not before the first frame is out: the wall clock takes a while
+            self.cause, self._undated = replace(self.cause, since=wall_time()), False
         cause, path = self.cause, self.path
         self._unsaved, self._tried_s = False, now_s
         self._saving = self._disk.submit(lambda: write_cause(path, cause))

@@ -15,7 +15,7 @@ from armlabd.bus.counters import Counters
 from armlabd.bus.errors import NoAnswer
 from armlabd.bus.fixed import FixedRead
 from armlabd.bus.frames import HEADER, sync_write
-from armlabd.bus.master import Master
+from armlabd.bus.master import Master, torque_off_frame
 from armlabd.bus.port import Transport
 from armlabd.bus.reading import Reading
 from armlabd.bus.registers import (
@@ -34,8 +34,8 @@ GRIPPER_ID = SERVO_IDS[5]
 TORQUE_ADDRESS = REGISTERS["torque_enable"].address
 GOAL_ADDRESS = REGISTERS["goal_position"].address
 ARM_IDS = SERVO_IDS[:5]
+ALL_OFF = torque_off_frame()
 ARM_OFF = sync_write(TORQUE_ADDRESS, dict.fromkeys(ARM_IDS, b"\0"))
-TORQUE_OFF_BYTES = 8
 CUTTING_BITS = 0x2C  # temperature, current, overload: the servo gives way (register 19)
 
 GENTLE_STEPS_PER_S = 150  # 13 deg/s while torque comes on
@@ -142,7 +142,7 @@ class Servos:
     def torque_off(self) -> None:
         """The broadcast torque-off, without waiting for anything."""
         self._ordered = True
-        self.master.broadcast_write("torque_enable", 0)
+        self.master.order_now(ALL_OFF)
 
     def torque_off_arm(self) -> None:
         """Torque off for all but the gripper, without waiting for anything."""

@@ -14,7 +14,7 @@ from armlabd.bus.errors import PortLost
 from armlabd.clock import Clock
 from armlabd.motion.latch import Latch
 from armlabd.motion.messages import StopResult
-from armlabd.motion.servos import ARM_IDS, ARM_OFF, TORQUE_OFF_BYTES, Held, Servos
+from armlabd.motion.servos import ALL_OFF, ARM_IDS, ARM_OFF, Held, Servos
 
 FRESH_S = 0.05  # older readings are not held on to: the arm may be elsewhere
 CONFIRM_BUDGET_S = 0.04  # the daemon waits 0.1 s for the acknowledgement; the rest is `enforce`
@@ -121,7 +121,7 @@ class StopLane:
 
     def _latency_us(self, servos: Servos, received_s: float) -> int:
         """From the event to the last byte of the frame on the wire."""
-        wire_s = (len(ARM_OFF) if self.grip_kept else TORQUE_OFF_BYTES) * 10 / servos.baud
+        wire_s = len(ARM_OFF if self.grip_kept else ALL_OFF) * 10 / servos.baud
         return round((self._clock.monotonic() - received_s + wire_s) * 1e6)
 
     def _confirm(self, servos: Servos) -> None:

@@ -16,7 +16,7 @@ from armlabd.motion.button import MOST_EDGES, Button, Reading, ScriptedLine
 from armlabd.motion.core import REST_WIDE_TICKS, WIDE_LOOK_TICKS
 from armlabd.motion.disk import DirectDisk, Ticket
 from armlabd.motion.proof import AGAIN_S, Proof, read_proof
-from armlabd.motion.servos import TORQUE_OFF_BYTES
+from armlabd.motion.servos import ALL_OFF
 from armlabd.motion.settings import CoreSettings
 from armlabd.motion.state import slow_state
 
@@ -447,7 +447,7 @@ def waking(arena: Arena, line: ScriptedLine, wait_s: float) -> float:
     line.level, line.script = True, [Reading(True, edges=1, edge_s=edge_s)]
     arena.core.look_at_button(edge_s, woken=True)
     first = arena.torque_offs(before)[0]
-    wire_s = TORQUE_OFF_BYTES * 10 / arena.settings.baud
+    wire_s = len(ALL_OFF) * 10 / arena.settings.baud
     return (arena.frames[first][0] + wire_s - edge_s) * 1e3
 
 

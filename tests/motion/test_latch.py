@@ -60,6 +60,21 @@ def cleared(folder: Path) -> None:
     (folder / FILE).write_text('{"stopped": false}')
 
 
+def test_the_date_is_added_when_the_record_is_written_not_before(tmp_path: Path) -> None:
+    (tmp_path / "stop.json").write_text('{"stopped": false}')
+    latch = Latch(tmp_path, DirectDisk())
+    latch.set("asked", "somebody")
+    assert latch.cause == Cause("asked", "somebody")
+    latch.save(0.0)
+    assert latch.cause is not None
+    dated = latch.cause.since
+    assert dated[:2] == "20"
+    assert json.loads((tmp_path / "stop.json").read_text())["since"] == dated
+    latch.set("button", "button")
+    latch.save(1.0)
+    assert (latch.cause.code, latch.cause.since) == ("asked", dated)
+
+
 def test_a_new_folder_is_stopped_and_says_so_on_disk(tmp_path: Path) -> None:
     latch = Latch(tmp_path, DirectDisk(), "boot-1")
     assert latch.stopped
