@@ -45,6 +45,7 @@ class Backends:
     def __init__(self, config: Config, store: Store, catalog: Catalog) -> None:
         self._config, self.store, self.catalog = config, store, catalog
         self._made: dict[Choice, Backend] = {}
+        self._ending: set[asyncio.Task[None]] = set()
         self._wire = OllamaWire(config.planner.ollama.url)
 
     def get(self, choice: Choice) -> Backend | None:
@@ -62,12 +63,18 @@ class Backends:
         return self._made[key]
 
     async def keep_only(self, used: Iterable[Backend | None]) -> None:
-        """Close every backend but these."""
+        """Close every backend but these; whoever is cancelled meanwhile leaves none half closed."""
         kept = [backend for backend in used if backend is not None]
         unused = {key: one for key, one in self._made.items() if one not in kept}
         for key in unused:
             del self._made[key]
-        await asyncio.gather(*(one.close() for one in unused.values()), return_exceptions=True)
+        self._ending |= {asyncio.create_task(one.close()) for one in unused.values()}
+        await asyncio.shield(self._ended())
+
+    async def _ended(self) -> None:
+        ending = set(self._ending)
+        await asyncio.gather(*ending, return_exceptions=True)
+        self._ending -= ending
 
     async def close(self) -> None:
         """Close all of them."""

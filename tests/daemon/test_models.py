@@ -312,6 +312,33 @@ async def test_smolvlm_is_taken_into_use_and_its_memory_given_back(
         assert (await until(one, "warm"))["model"] == "one:1b"
 
 
+class SlowEnd:
+    """A backend that takes its time to close."""
+
+    def __init__(self) -> None:
+        self.may, self.closed = asyncio.Event(), False
+
+    async def close(self) -> None:
+        await self.may.wait()
+        self.closed = True
+
+
+async def test_a_swap_that_is_given_up_leaves_no_backend_half_closed(
+    server: OllamaStandIn, tmp_path: Path
+) -> None:
+    async with house(tmp_path, settings(server)) as one:
+        backends, old = one._backends, SlowEnd()
+        backends._made[Choice("ollama", "old:1b")] = old  # type: ignore[assignment]
+        swap = asyncio.create_task(backends.keep_only(()))
+        await asyncio.sleep(0)
+        swap.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await swap
+        asyncio.get_running_loop().call_soon(old.may.set)
+        await backends.close()
+        assert old.closed
+
+
 # --- plans ----------------------------------------------------------------------------------------
 
 
