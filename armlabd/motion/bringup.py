@@ -27,7 +27,7 @@ from armlabd.motion.health import (
     missing_trouble,
     servo_trouble,
 )
-from armlabd.motion.servos import Servos
+from armlabd.motion.servos import ARM_IDS, Servos
 from armlabd.motion.thresholds import COOLED, TOO_HOT
 
 RETRY_S = (0.2, 0.5, 1.0, 2.0)  # between tries, then the last one for ever
@@ -331,9 +331,6 @@ class Link:
             "connects": self.connects,
             "unlocked": [id for id, servo in self.facts.items() if not servo.lock],
         }
-
-
-ARM_IDS = SERVO_IDS[:5]
 
 
 def _double(ids: tuple[int, ...], servos: Servos) -> tuple[int, str]:

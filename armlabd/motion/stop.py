@@ -14,7 +14,7 @@ from armlabd.bus.errors import PortLost
 from armlabd.clock import Clock
 from armlabd.motion.latch import Latch
 from armlabd.motion.messages import StopResult
-from armlabd.motion.servos import ALL_OFF, ARM_IDS, ARM_OFF, Held, Servos
+from armlabd.motion.servos import ALL_OFF, ARM_IDS, ARM_OFF, GRIPPER_ID, Held, Servos
 
 FRESH_S = 0.05  # older readings are not held on to: the arm may be elsewhere
 CONFIRM_BUDGET_S = 0.04  # the daemon waits 0.1 s for the acknowledgement; the rest is `enforce`
@@ -105,7 +105,7 @@ class StopLane:
     def _keep_grip(self, hold: Hold | None) -> None:
         """Whether the jaws hold on: once they do, until the stop is cleared or the port is lost."""
         if self._action == "keep_grip" and hold is not None and hold.grips:
-            self.grip_kept, self._goals = True, {SERVO_IDS[5]: hold.goals[5]}
+            self.grip_kept, self._goals = True, {GRIPPER_ID: hold.goals[5]}
 
     def _let_go(self, servos: Servos) -> None:
         """The frame that makes limp whatever does not hold on."""
@@ -144,7 +144,7 @@ class StopLane:
 
     def _holds(self, id: int) -> bool:
         """Whether this servo keeps its torque on purpose."""
-        return self.held or (self.grip_kept and id == SERVO_IDS[5])
+        return self.held or (self.grip_kept and id == GRIPPER_ID)
 
     def _good(self, found: dict[int, Held]) -> set[int]:
         return {id for id, servo in found.items() if self._is_as_told(id, servo)}
