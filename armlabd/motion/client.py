@@ -21,6 +21,7 @@ from armlabd.verdict import Code, Verdict
 
 LEASE_EVERY_S = 0.1  # five renewals fit into the shortest lapse the core forgives
 WATCH_EVERY_S = 0.02
+LONGEST_WAIT = 10  # heartbeats for an acknowledgement, however late this loop itself is
 UNREACHABLE = (
     "The motion core does not answer, so nobody can say whether the arm stopped. The daemon ends "
     "the core and releases the arm; if the arm still moves, cut its power."
@@ -135,13 +136,37 @@ class CoreClient:
 
     async def stop(self, cause: str, by: str) -> StopResult:
         """Stop now; tells what was written and confirmed. Never raises for a lost core."""
+        asked = asyncio.ensure_future(self._ask({"do": "stop", "cause": cause, "by": by}))
         try:
-            request = {"do": "stop", "cause": cause, "by": by}
-            answer = await asyncio.wait_for(self._ask(request), self.heartbeat_s)
-        except (CoreGone, TimeoutError):
-            self._lost()
-            return StopResult(False, 0, 6, UNREACHABLE)
-        return StopResult.from_dict(answer)
+            if await self._acknowledged(asked):
+                return StopResult.from_dict(asked.result())
+        except CoreGone:
+            pass
+        finally:
+            asked.cancel()
+        self._lost()
+        return StopResult(False, 0, 6, UNREACHABLE)
+
+    async def _acknowledged(self, asked: asyncio.Future[dict[str, Any]]) -> bool:
+        """Whether the answer comes within a heartbeat; time that this loop lost does not count.
+
+        A loop that was kept from the processor finds the answer and the end of its patience at
+        once, and the core is not to be ended for that.
+        """
+        began_s = before_s = self.clock.monotonic()
+        waited_s = 0.0
+        while waited_s < self.heartbeat_s and before_s - began_s < LONGEST_WAIT * self.heartbeat_s:
+            done, _ = await asyncio.wait({asked}, timeout=WATCH_EVERY_S)
+            if done:
+                return True
+            now_s = self.clock.monotonic()
+            waited_s += 0.0 if self._was_late(now_s - before_s) else now_s - before_s
+            before_s = now_s
+        return False
+
+    def _was_late(self, took_s: float) -> bool:
+        """Whether a wait of `WATCH_EVERY_S` took so long that this loop itself was kept waiting."""
+        return took_s - WATCH_EVERY_S > self.heartbeat_s / 4
 
     async def clear(self, by: str) -> Verdict:
         """Clear the stop for a person with the operator role; the door has checked the role."""
@@ -208,9 +233,8 @@ class CoreClient:
         while True:
             await asyncio.sleep(WATCH_EVERY_S)
             now_s = self.clock.monotonic()
-            late_s = now_s - before_s - WATCH_EVERY_S
-            before_s = now_s
-            if late_s > self.heartbeat_s / 4:  # our own fault: judge from here on
+            late, before_s = self._was_late(now_s - before_s), now_s
+            if late:  # our own fault: judge from here on
                 self._heard_s = max(self._heard_s, now_s)
             elif now_s - self._heard_s > self.heartbeat_s:
                 self._lost()

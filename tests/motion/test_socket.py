@@ -18,6 +18,7 @@ from armlabd.arm.path import still
 from armlabd.bus.errors import PortError, PortKind
 from armlabd.bus.port import Transport
 from armlabd.clock import SystemClock
+from armlabd.motion import stop
 from armlabd.motion.client import CoreClient
 from armlabd.motion.core import Core
 from armlabd.motion.disk import ThreadDisk
@@ -180,6 +181,71 @@ async def test_a_stop_without_acknowledgement_loses_the_core(running: Running) -
         go_on.set()
     assert (result.written, result.confirmed) == (False, 0)
     assert told == ["core_lost"]
+    await client.close()
+
+
+class Jumping(SystemClock):
+    """A clock, and its event loop's, that can jump: as when a process gets no processor."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self.jumped_s = 0.0
+        loop = asyncio.get_running_loop()
+        real = loop.time
+        monkeypatch.setattr(loop, "time", lambda: real() + self.jumped_s)
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.jumped_s
+
+
+async def test_a_stop_that_this_loop_itself_hears_of_late_is_acknowledged_all_the_same(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    clock = Jumping(monkeypatch)
+    client = CoreClient(running.path, clock, heartbeat_s=0.3, on_lost=told.append)
+    await client.connect()
+    await until(lambda: client.snapshot is not None)
+    answered = threading.Event()
+    handle = running.core.handle
+    monkeypatch.setattr(
+        running.core,
+        "handle",
+        lambda asked, *rest: (handle(asked, *rest), asked["do"] == "stop" and answered.set()),
+    )
+    stopping = asyncio.create_task(client.stop("asked", "a test"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # it is on its way, and waited for
+    assert answered.wait(WAIT_S), "nothing else runs in this loop meanwhile"
+    clock.jumped_s = 0.5
+    result = await stopping
+    assert result.sentence == stop.UNREACHABLE, "what the core says that has no port"
+    assert told == []
+    await client.close()
+
+
+async def test_a_loop_that_is_always_late_does_not_wait_for_ever(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    clock = Jumping(monkeypatch)
+    client = CoreClient(running.path, clock, heartbeat_s=0.3, on_lost=told.append)
+    await client.connect()
+    wait, waits = asyncio.wait, []
+
+    async def late(*given: Any, **named: Any) -> Any:
+        waits.append(named)
+        clock.jumped_s += 0.5
+        return await wait(*given, **named)
+
+    monkeypatch.setattr(asyncio, "wait", late)
+    go_on = running.freeze()
+    try:
+        result = await client.stop("asked", "a test")
+    finally:
+        go_on.set()
+    assert (result.written, told) == (False, ["core_lost"])
+    assert 5 <= len(waits) <= 7
     await client.close()
 
 
