@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 MAX_STREAK = 8  # misses in a row before a servo rests
 MANY = 25  # lengths owed: with one more every `late_s` / 5 they stay below 75, and a table has 87
+ROUNDING_S = 1e-6  # of clocks: who has slept for `rest_s` has slept enough
 FORGET = 10  # a silent servo's debts are forgotten after this many times `late_s`
 
 
@@ -67,12 +68,16 @@ class LateAnswers:
 
         Each try uses up a length until it is forgotten: who stays silent is tried less often.
         """
+        return self.rests(id) and self.rest_s(id, at_s) < ROUNDING_S
+
+    def rest_s(self, id: int, at_s: float) -> float:
+        """How long a servo still rests before it is tried, seconds; 0 or less: no longer."""
         if not self.rests(id):
-            return False
+            return 0.0
         self._forget(id, at_s - FORGET * self._late_s)
         many = len(self.owed[id]) > MANY
         pause_s = max(self._probe_s, self._late_s / 5) if many else self._probe_s
-        return at_s - self._missed_at[id] >= pause_s
+        return pause_s - (at_s - self._missed_at[id])
 
     def safe_bytes(self, ids: Iterable[int], count: int) -> int:
         """The smallest length from `count` up at which none of `ids` owes an answer."""

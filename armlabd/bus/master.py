@@ -235,6 +235,10 @@ class Master:
         """Why the last answer of `id` that did not count did not; None when all have."""
         return self._wire.last_cause(id)
 
+    def rest_s(self, id: int) -> float:
+        """How long servo `id` still rests, after many misses, before it is asked anything."""
+        return max(0.0, self._wire.late.rest_s(id, self._clock.monotonic()))
+
     def statistics(self) -> Statistics:
         """An immutable snapshot of all counters."""
         return self.counters.snapshot()

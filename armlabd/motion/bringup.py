@@ -27,7 +27,7 @@ from armlabd.motion.health import (
     missing_trouble,
     servo_trouble,
 )
-from armlabd.motion.servos import ARM_IDS, Servos
+from armlabd.motion.servos import ARM_IDS, TIMING, Servos
 from armlabd.motion.thresholds import COOLED, TOO_HOT
 
 RETRY_S = (0.2, 0.5, 1.0, 2.0)  # between tries, then the last one for ever
@@ -39,7 +39,9 @@ DOUBLE_TRIES = 8
 LOSSY = "All six servos are there, but too many of their answers get lost."
 STILL_LOSSY_FROM = 2  # a line that was bad has to be good: three in ten lost, and 1 in 10,000 is
 LOSSY_FROM = 5  # answers missed by a bring-up of 40: at one in a hundred that never happens
-ASK_AGAIN = 3  # pings of a servo that kept silent twice: half of all frames may be lost
+ASK_AGAIN = 2  # pairs of pings for a servo that kept silent twice: it may have been chance,
+ASK_AGAIN_LOSSY = 5  # above all where three in ten are lost: 12 in a row are one in 2 million
+ASK_AGAIN_S = 0.4  # for all of them together: who rests is tried every 0.1 s at the least
 FOREIGN = (
     " Another program writes AT commands to this port: end it (ModemManager does so; tell it to "
     "leave the port alone)."
@@ -277,11 +279,25 @@ class Link:
                 extra.append(id)
             yield
         if found:  # on a bad line a servo may keep silent by chance
+            until_s = self._clock.monotonic() + ASK_AGAIN_S
             for id in set(SERVO_IDS) - set(found):
-                if self._answers(servos, id, ASK_AGAIN - 1):
-                    found.append(id)
-                yield
+                answers = yield from self._answers_after_all(servos, id, until_s)
+                found += [id] if answers else []
         self.found, self.extra = tuple(sorted(found)), tuple(extra)
+
+    def _answers_after_all(
+        self, servos: Servos, id: int, until_s: float
+    ) -> Generator[None, None, bool]:
+        """Ask a silent servo again. While it rests nobody asks it, which tells nothing."""
+        pairs = ASK_AGAIN_LOSSY if self.state == "lossy" else ASK_AGAIN
+        while pairs > 0 and self._clock.monotonic() < until_s:
+            rest_s = servos.master.rest_s(id)
+            self._clock.sleep(min(rest_s, TIMING.probe_s))
+            if self._answers(servos, id, 1):
+                return True
+            pairs -= rest_s <= TIMING.probe_s
+            yield
+        return False
 
     def _missed(self, but: int = 0) -> int:
         """How many answers of the six servos were missed so far, one servo's left out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from test_faults import inject
@@ -208,6 +209,19 @@ def test_case_31_a_bad_line_is_called_lossy_all_the_time_and_once_a_minute(
     assert states[50:].count("lossy") >= 0.95 * len(states[50:])
     assert "ready" not in states[50:]
     assert len(arena.notes) - before <= 3
+
+
+@pytest.mark.parametrize("seed", [0, 6])
+def test_case_31_a_servo_that_rests_after_many_misses_is_not_called_missing(
+    arena: Arena, seed: int
+) -> None:
+    inject(arena, "truncate rate=0.3")
+    arena.arm.bus.faults.dice = Random(seed)
+    states = set()
+    for _ in range(1000):
+        arena.step()
+        states.add(quick_state(arena.core)["state"])
+    assert states == {"ready", "lossy"}
 
 
 def test_a_servo_that_is_really_gone_is_still_missing_on_a_bad_line(arena: Arena) -> None:
