@@ -15,7 +15,7 @@ from armlabd.arm.joints import SERVO_IDS
 from armlabd.bus.counters import Counters
 from armlabd.bus.errors import PortLost
 from armlabd.clock import VirtualClock
-from armlabd.motion.servos import Servos, Sight
+from armlabd.motion.servos import BLOCK, PLACES, Servos, Sight
 from armlabd.sim.arm import EmptyWorld, VirtualArm
 from armlabd.sim.commands import Commands
 from armlabd.sim.inprocess import InProcessCable
@@ -90,6 +90,7 @@ class _Rig:
         self.counters = Counters()
         self.servos = self._open()
         self._number = 0
+        self._alone = False  # after a full reading only the positions are asked for, as at rest
         self._truth: dict[int, int] = {}
         self._older: dict[int, list[int]] = {id: [] for id in SERVO_IDS}
 
@@ -112,9 +113,12 @@ class _Rig:
         self.clock.sleep(PERIOD_S)
         self._move()
         try:
+            self.servos.begin_look(PLACES if self._alone else BLOCK)
             values = _positions(self.servos)
         except PortLost:
+            self._alone = False
             return 0
+        self._alone = len(values) == len(SERVO_IDS) and not self._alone
         for id, value in values.items():
             if value != self._truth[id]:
                 found.stale += value in self._older[id]
@@ -144,7 +148,7 @@ def _positions(servos: Servos) -> dict[int, int]:
     seen = servos.look()
     if isinstance(seen, Sight):
         return dict(zip(SERVO_IDS, seen.counts, strict=True))
-    return {id: feedback.position for id, (feedback, _) in seen.items()}
+    return {id: told.position for id, (told, _) in seen.items() if told is not None}
 
 
 def survive(name: str, reads: int) -> Survived:

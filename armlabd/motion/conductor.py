@@ -168,13 +168,15 @@ class Conductor:
             self._marked(job)
 
     def _marked(self, job: Job) -> None:
-        """Go on once the mark of motion is safe on disk."""
+        """Go on once the mark of motion is safe on disk and the servos have told everything."""
         ticket = job.marked
         if ticket is None or not ticket.done:
             return
         if ticket.error:
             sentence = f"The record of motion cannot be written: {ticket.error}. Free some space."
             self._finish(cancelled(Code.DISK, sentence))
+        elif not self._measured.whole:
+            return  # where they are is known, how they are not yet
         elif self.goal is None:
             servos = self._link.servos
             assert servos is not None
@@ -295,6 +297,8 @@ class Conductor:
             if self._marks.in_motion and job is None and now_s - self._rest_s >= REST_S:
                 self._marks.rest()
             return
+        if not self._measured.whole:
+            return  # asked for before this motion began
         if job.phase == "stream":
             self._judge_stream(job, pose, now_s)
         elif job.phase == "settle":

@@ -44,8 +44,6 @@ from armlabd.motion.stop import Hold, StopLane
 from armlabd.motion.watch import Watch
 from armlabd.verdict import Code
 
-WIDE_LOOK_TICKS = 10  # what the servos were told is looked at this often in motion
-REST_WIDE_TICKS = 30  # and at rest
 ENFORCE_TICKS = 10  # torque while stopped where servos are missing; else every cycle
 NOTES = 50
 Lost = tuple[Trouble, tuple[int, ...]]  # and who still answers
@@ -183,10 +181,8 @@ class Core:
         moving = conductor.job is not None and not self.latch.stopped
         if moving and (goal := conductor.next_goal()) is not None:
             conductor.send(goal)
-        if link.reading:
-            often = REST_WIDE_TICKS if conductor.job is None else WIDE_LOOK_TICKS
-            # The answers come while this process sleeps.
-            servos.begin_look(wide=self.cycles.ticks % often == 0)
+        if link.reading:  # the answers come while this process sleeps
+            servos.begin_look(self.watch.next_look())
 
     def _read(self, servos: Servos) -> None:
         found = servos.look()

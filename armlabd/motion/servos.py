@@ -48,15 +48,18 @@ FULL_ACCELERATION = 254  # the program is smooth already
 
 
 BLOCK = FixedRead(SERVO_IDS, BLOCK_ADDRESS, BLOCK_BYTES)
+PLACES = FixedRead(SERVO_IDS, BLOCK_ADDRESS, 2)  # the positions alone: 0.6 instead of 1.5 ms
 HELD = FixedRead(SERVO_IDS, TORQUE_ADDRESS, 4)
 KEPT_BYTES = BLOCK_ADDRESS - TORQUE_ADDRESS  # what the servos were told, right before the block
 WIDE = FixedRead(SERVO_IDS, TORQUE_ADDRESS, KEPT_BYTES + BLOCK_BYTES)
 _POSITIONS = struct.Struct("<" + "5xH14x" * len(SERVO_IDS))  # of the whole regular answer
+_PLACES = struct.Struct("<" + "5xHx" * len(SERVO_IDS))  # of the positions alone
 _ALL = struct.Struct("<" + "5xHHHBBxBBxxHx" * len(SERVO_IDS))  # the same in full
 _KEPT = struct.Struct("<BBxxxxHxx5xB")
 _VOLTAGE, _TEMPERATURE, _STATUS = 11, 12, 14  # places in a servo's part of the regular answer
 _WHOLE_TURN = BLOCK.frame_bytes
 _HEAD_BYTES = 5  # header, id, length, error bits
+_ERROR = 4  # place of the error bits in the head
 _LOAD_SIGN = 0x400
 _GOALS = struct.Struct("<" + "BH" * len(SERVO_IDS))
 _GOALS_HEAD = sync_write(GOAL_ADDRESS, dict.fromkeys(SERVO_IDS, b"\0\0"))[: -_GOALS.size - 1]
@@ -81,11 +84,19 @@ class Kept(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A regular block of all six, asked for at `at_s`: positions now, the rest when wanted."""
+    """A regular answer of all six, asked for at `at_s`: positions now, the rest when wanted.
+
+    Where the positions alone were asked for `data` is empty, and `bits` are the error bits.
+    """
 
     counts: tuple[int, ...]
     at_s: float
     data: bytes
+    bits: bytes = b""
+
+    def errors(self) -> bytes:
+        """The error bits in the head of each answer, one byte per servo."""
+        return self.bits or self.data[_ERROR::_WHOLE_TURN]
 
     def statuses(self) -> bytes:
         """The error bits of register 65, one byte per servo."""
@@ -119,7 +130,7 @@ class Sight(NamedTuple):
         return found
 
 
-Found = Mapping[int, tuple[Feedback, float]]
+Found = Mapping[int, tuple[Feedback | None, float]]  # None: the position alone was asked for
 
 
 class Servos:
@@ -174,33 +185,35 @@ class Servos:
         found = self.master.sync_read(SERVO_IDS, BLOCK_ADDRESS, BLOCK_BYTES, retries=retries)
         return _found(found)
 
-    def begin_look(self, wide: bool = False) -> None:
+    def begin_look(self, form: FixedRead = BLOCK) -> None:
         """Ask for the next `look`, which then need not wait for the wire; goals go before it.
 
-        A `wide` one fills `kept` as well, unless something is ordered meanwhile: 1 ms more on the
-        wire.
+        BLOCK asks for everything; PLACES for the positions alone; WIDE fills `kept` as well, unless
+        something is ordered meanwhile: 1 ms more on the wire.
         """
-        self._form, self._ordered = WIDE if wide else BLOCK, False
+        self._form, self._ordered = form, False
         goals, self._goals = self._goals, b""
-        self.master.begin_fixed(self._form, goals)
+        self.master.begin_fixed(form, goals)
 
     def look(self) -> Sight | Found:
         """`feedback` of one cycle: a `Sight` when the answer was regular, as nearly always."""
         form, self._form = self._form, BLOCK
-        whole = self.master.fixed_read(form)
-        wide = form is WIDE
-        if not isinstance(whole, tuple):
-            self.kept = self._kept({id: seen.data for id, seen in whole.items()}) if wide else {}
-            return _found(whole)
-        data, at_s = whole
-        if wide:
+        answer = self.master.fixed_read(form)
+        if not isinstance(answer, tuple):
+            wide = form is WIDE
+            self.kept = self._kept({id: seen.data for id, seen in answer.items()}) if wide else {}
+            return _found_places(answer) if form is PLACES else _found(answer)
+        data, at_s = answer
+        if form is WIDE:
             self.kept = self._kept(WIDE.params(data))
             data = _block_of(data)
         elif self.kept:
             self.kept = {}
-        counts = _POSITIONS.unpack(data)
+        counts = (_PLACES if form is PLACES else _POSITIONS).unpack(data)
         if max(counts) >= _HIGHEST:
             counts = tuple(_signed_word(count) for count in counts)
+        if form is PLACES:
+            return Sight(counts, at_s, b"", PLACES.errors(data))
         return Sight(counts, at_s, data)
 
     def _kept(self, answers: Mapping[int, bytes]) -> dict[int, Kept]:
@@ -269,6 +282,16 @@ def _found(readings: Mapping[int, Reading]) -> dict[int, tuple[Feedback, float]]
     return {
         id: (decode_block(seen.data[-BLOCK_BYTES:]), seen.at_s) for id, seen in readings.items()
     }
+
+
+def _found_places(readings: Mapping[int, Reading]) -> Sight | Found:
+    """Positions that came irregularly; all six are as good as a regular answer."""
+    if len(readings) < len(SERVO_IDS):
+        return {id: (None, seen.at_s) for id, seen in readings.items()}
+    found = [readings[id] for id in SERVO_IDS]
+    counts = tuple(_signed_word(int.from_bytes(seen.data, "little")) for seen in found)
+    bits = bytes(seen.error_bits for seen in found)
+    return Sight(counts, min(seen.at_s for seen in found), b"", bits)
 
 
 def _block_of(data: bytes) -> bytes:

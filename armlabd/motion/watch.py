@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from armlabd.arm.joints import JOINT_NAMES, SERVO_IDS
 from armlabd.bus.errors import DAMAGED
+from armlabd.bus.fixed import FixedRead
 from armlabd.bus.registers import Feedback
 from armlabd.motion import inspection
 from armlabd.motion.bringup import FOREIGN
@@ -29,8 +30,11 @@ from armlabd.motion.inspection import brown_out_sentence, started_anew
 from armlabd.motion.job import cancelled
 from armlabd.motion.measured import Measured
 from armlabd.motion.servos import (
+    BLOCK,
     FASTEST_STEPS_PER_S,
     FULL_ACCELERATION,
+    PLACES,
+    WIDE,
     Kept,
     Servos,
     servo_facts,
@@ -42,7 +46,9 @@ from armlabd.verdict import Code
 if TYPE_CHECKING:
     from armlabd.motion.core import Core
 
-LOOK_TICKS = 10  # at rest; in motion every cycle
+LOOK_TICKS = 10  # in motion, when there seems to be nothing new; at rest with each whole reading
+WIDE_TICKS = 10  # what the servos were told is looked at this often in motion
+REST_WIDE_TICKS = 30  # and at rest, where between two such looks the positions alone are read
 # One servo's settings, so that every servo has its turn in 3 s. They change only in a servo that is
 # unlocked or swapped for another, and both are seen at the next wide look.
 INSPECT_TICKS, INSPECT_TICK = 50, 5
@@ -83,12 +89,27 @@ class Watch:
                 return heat_trouble(id, servo.temperature, TOO_HOT.value)
         return self.supply.trouble(core.link.facts, core.measured.feedback)
 
+    def next_look(self) -> FixedRead:
+        """What to ask the servos for in this cycle.
+
+        At rest mostly where they are: a stop waits for answers that are on the wire, and these are
+        there after 0.6 ms. A change of the error bits, or a figure to be seen again, asks for all.
+        """
+        core = self._core
+        at_rest = core.conductor.job is None
+        if core.cycles.ticks % (REST_WIDE_TICKS if at_rest else WIDE_TICKS) == 0:
+            return WIDE
+        alone = at_rest and not self._suspect and not core.measured.wants_whole
+        return PLACES if alone else BLOCK
+
     def cycle(self) -> None:
         """After each full reading."""
         core = self._core
-        often = core.cycles.ticks % LOOK_TICKS == 0
+        if not core.measured.whole:
+            return
         job = core.conductor.job
-        if not often and (job is None or self._nothing_new(job)):
+        often = job is None or core.cycles.ticks % LOOK_TICKS == 0
+        if not often and self._nothing_new(job):
             return
         if not core.link.ready:
             return
@@ -100,6 +121,8 @@ class Watch:
             self._suspect = core.link.remark = ""
         elif self._lasts(trouble):
             self._end_motion(trouble)
+        elif job is not None and job.phase in ("plan", "mark"):  # not begun, nor shall it be
+            core.conductor.brake(cancelled(code_of(trouble.state), trouble.sentence))
         if often:
             self._warn()
 

@@ -13,12 +13,12 @@ from armlabd.arm.joints import HOME
 from armlabd.bench.arena import Arena
 from armlabd.config.stop import ButtonConfig
 from armlabd.motion.button import MOST_EDGES, Button, Reading, ScriptedLine
-from armlabd.motion.core import REST_WIDE_TICKS, WIDE_LOOK_TICKS
 from armlabd.motion.disk import DirectDisk, Ticket
 from armlabd.motion.proof import AGAIN_S, Proof, read_proof
 from armlabd.motion.servos import ALL_OFF
 from armlabd.motion.settings import CoreSettings
 from armlabd.motion.state import slow_state
+from armlabd.motion.watch import REST_WIDE_TICKS, WIDE_TICKS
 
 Make = Callable[..., Arena]
 AWAY = HOME._replace(pan=40.0, grip=50.0)
@@ -468,11 +468,12 @@ def test_from_the_edge_to_the_frame_are_less_than_2_ms_at_every_phase_of_the_cyc
             wired.run(0.3)
             assert wired.core.conductor.moving
         free_s = wired.core.cycles.due_s - wired.clock.monotonic()
-        wide = wired.core.cycles.ticks % (WIDE_LOOK_TICKS if moves else REST_WIDE_TICKS) == 0
+        wide = wired.core.cycles.ticks % (WIDE_TICKS if moves else REST_WIDE_TICKS) == 0
         (wide_ms if wide else plain_ms).append(waking(wired, line, free_s * phase / 20))
         assert wired.core.latch.stopped
         run_again(wired, line)
-    assert max(plain_ms) < 2.0, plain_ms
+    most_ms = 2.0 if moves else 1.1  # at rest the answers are the positions alone
+    assert max(plain_ms) < most_ms, plain_ms
     assert max(wide_ms, default=0.0) < 2.6, "every tenth or thirtieth answer is a longer one"
     assert min(plain_ms) < 0.2, "where no answer is on its way nothing is waited for"
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from armlabd.arm.joints import SERVO_IDS
 from armlabd.bus.frames import encode, sync_write
-from armlabd.bus.registers import BLOCK_BYTES, REGISTERS, encode_value
+from armlabd.bus.registers import BLOCK_BYTES, REGISTERS, decode_value, encode_value
 from armlabd.clock import VirtualClock
 from armlabd.motion.measured import Measured
-from armlabd.motion.servos import BLOCK, WIDE, Held, Kept, Servos, Sight
+from armlabd.motion.servos import BLOCK, PLACES, WIDE, Held, Kept, Servos, Sight
 
 WORDS = st.integers(0, 0xFFFF)
 BLOCKS = st.lists(st.binary(min_size=15, max_size=15), min_size=6, max_size=6)
@@ -125,6 +125,70 @@ def test_what_was_measured_is_taken_apart_only_when_asked_and_forgotten_whole() 
     assert measured.misses == 1
 
 
+PAIRS = st.lists(st.binary(min_size=2, max_size=2), min_size=6, max_size=6)
+BITS = st.lists(st.integers(0, 0x7F), min_size=6, max_size=6)
+
+
+def answers(blocks: list[bytes], bits: list[int]) -> bytes:
+    return b"".join(encode(*one) for one in zip(SERVO_IDS, bits, blocks, strict=True))
+
+
+@settings(max_examples=60, deadline=None)
+@given(PAIRS, BITS, st.binary(max_size=3).filter(lambda noise: b"\xff" not in noise))
+def test_positions_alone_are_what_the_registers_say_however_they_come(
+    pairs: list[bytes], bits: list[int], noise: bytes
+) -> None:
+    made, line = servos(whole([bytes(4)] * 6))
+    line.answer = noise + answers(pairs, bits)
+    made.begin_look(PLACES)
+    seen = made.look()
+    assert line.written == [PLACES.request]
+    assert isinstance(seen, Sight)
+    assert seen.counts == tuple(decode_value(REGISTERS["present_position"], pair) for pair in pairs)
+    assert (seen.data, seen.errors()) == (b"", bytes(bits))
+
+
+def test_positions_of_five_servos_are_an_incomplete_reading_without_figures() -> None:
+    made, line = servos(whole([bytes(4)] * 6))
+    line.answer = whole([bytes(2)] * 6)[: -PLACES.frame_bytes]
+    made.begin_look(PLACES)
+    seen = made.look()
+    assert not isinstance(seen, Sight)
+    assert {id: told for id, (told, _) in seen.items()} == dict.fromkeys((1, 2, 3, 4, 5))
+    measured = Measured()
+    assert not measured.take(seen, None)
+    assert (measured.gaps, measured.partial, measured.wants_whole) == ({6: 1}, {}, True)
+
+
+def place(count: int, at_s: float, bits: bytes = bytes(6)) -> Sight:
+    return Sight((count,) * 6, at_s, b"", bits)
+
+
+def test_positions_alone_keep_the_figures_that_were_told_before() -> None:
+    measured = Measured()
+    assert not measured.take(place(9, 1.0), None), "nothing is known of the servos yet"
+    assert (measured.counts, measured.wants_whole) == ((), True)
+    blocks = whole([bytes((8, 0)) + bytes(9) + b"\x21" + bytes(3)] * 6)
+    assert measured.take(Sight((8,) * 6, 1.0, blocks), None)
+    assert (measured.whole, measured.wants_whole) == (True, False)
+    assert measured.take(place(9, 1.1), None)
+    assert (measured.counts, measured.at_s, measured.whole) == ((9,) * 6, 1.1, False)
+    assert measured.feedback[1].position == 8
+    assert not measured.wants_whole
+
+
+@pytest.mark.parametrize("servo", range(6))
+def test_other_error_bits_than_before_want_everything_to_be_read(servo: int) -> None:
+    measured = Measured()
+    measured.take(Sight((8,) * 6, 1.0, answers([bytes(15)] * 6, [1] * 6)), None)
+    assert measured.take(place(8, 1.1, b"\1" * 6), None)
+    assert not measured.wants_whole
+    changed = bytearray(b"\1" * 6)
+    changed[servo] = 0x21
+    assert measured.take(place(8, 1.2, bytes(changed)), None)
+    assert measured.wants_whole
+
+
 WIDE_BLOCKS = st.lists(st.binary(min_size=31, max_size=31), min_size=6, max_size=6)
 
 
@@ -132,7 +196,7 @@ def begun(answer: bytes) -> tuple[Servos, Echoless]:
     """Servos that have been asked for a wide look on a quiet line."""
     made, line = servos(whole([bytes(4)] * 6))
     line.answer = answer
-    made.begin_look(wide=True)
+    made.begin_look(WIDE)
     return made, line
 
 

@@ -426,7 +426,7 @@ def test_a_stop_lets_the_answers_under_way_come_in_first_so_that_nothing_collide
     arena.go(AWAY)
     before_s = arena.clock.monotonic()  # the end of a tick: the six have just been asked
     result = arena.now("stop")
-    assert 1_400 <= result["latency_us"] < 2_000
+    assert 500 <= result["latency_us"] < 1_000, "the positions alone"
     assert (result["written"], result["confirmed"]) == (True, 6)
     arena.step()
     assert arena.core.measured.misses == 0
