@@ -1,4 +1,4 @@
-"""Stress: busy processes, and clients that flood the daemon's door. Both end by themselves."""
+"""Stress: busy processes, and clients that flood the daemon's door. All end by themselves."""
 
 from __future__ import annotations
 
@@ -20,6 +20,26 @@ end_s = time.monotonic() + {LONGEST_S}
 while time.monotonic() < end_s:
     pass
 """
+
+
+AWAKE: Final = f"""
+import os
+os.sched_setaffinity(0, {{CPU}})
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+{BUSY}
+"""
+
+
+@contextlib.contextmanager
+def awake(place: Place) -> Iterator[None]:
+    """No processor halts: on each runs what yields to everything else (SCHED_IDLE)."""
+    cpus = os.sched_getaffinity(0)
+    processes = [place.start(["-c", AWAKE.replace("CPU", str(cpu))]) for cpu in cpus]
+    try:
+        yield
+    finally:
+        for process in processes:
+            place.end(process)
 
 
 @contextlib.contextmanager

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from armlabd.bench.figures import Figure
@@ -15,12 +17,16 @@ QUIET_LOAD = 0.5  # absolute figures mean something below this
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where and when it was measured; `load` is the one minute's average at the start."""
+    """Where and when it was measured; `load` is the one minute's average at the start.
+
+    `virtual`: the processors are a hypervisor's, which can be told on x86 only.
+    """
 
     load: float
     cpus: int
     python: str
     kernel: str
+    virtual: bool = False
 
     @classmethod
     def now(cls) -> Machine:
@@ -28,7 +34,10 @@ class Machine:
         cpus = len(os.sched_getaffinity(0))
         load = round(os.getloadavg()[0], 2)
         kernel = f"{platform.system()} {platform.release()}"
-        return cls(load, cpus, platform.python_version(), kernel)
+        cpuinfo = ""
+        with contextlib.suppress(OSError):
+            cpuinfo = Path("/proc/cpuinfo").read_text()
+        return cls(load, cpus, platform.python_version(), kernel, is_virtual(cpuinfo))
 
     @property
     def quiet(self) -> bool:
@@ -39,8 +48,9 @@ class Machine:
         """In words."""
         system = f"Python {self.python}, {self.kernel}"
         so = "this one was." if self.quiet else "this one was NOT, so read them as upper bounds."
+        processors = f"{self.cpus} {'virtual ' if self.virtual else ''}processors"
         return [
-            f"load {self.load:g} on {self.cpus} processors at the start, {system}",
+            f"load {self.load:g} on {processors} at the start, {system}",
             f"Absolute figures need a quiet machine (load under {QUIET_LOAD:g}): {so}",
         ]
 
@@ -52,7 +62,16 @@ class Machine:
             "cpus": self.cpus,
             "python": self.python,
             "kernel": self.kernel,
+            "virtual": self.virtual,
         }
+
+
+def is_virtual(cpuinfo: str) -> bool:
+    """Whether the text of /proc/cpuinfo is of a hypervisor's processors."""
+    lines = (line.partition(":") for line in cpuinfo.splitlines())
+    return any(
+        name.strip() == "flags" and "hypervisor" in flags.split() for name, _, flags in lines
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from armlabd.bench.figures import Bar, Figure
-from armlabd.bench.report import Machine, Report, Section
+from armlabd.bench.report import Machine, Report, Section, is_virtual
 
 QUIET = Machine(0.49, 2, "3.11.7", "Linux 6")
 HELD = Figure.of("good", "ms", [1.0], Bar(2.0))
@@ -16,6 +16,22 @@ PLAIN = Figure.of("beside it", "ms", [9.0])
 
 def report(*figures: Figure, machine: Machine = QUIET, failures: tuple[str, ...] = ()) -> Report:
     return Report("stop", machine, (Section("Stops", figures),), failures, ("A note.",))
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "virtual"),
+    [
+        ("processor\t: 0\nflags\t\t: fpu vme hypervisor lahf_lm\n", True),
+        ("processor\t: 0\nflags\t\t: fpu vme lahf_lm\n", False),
+        ("processor\t: 0\nmodel name\t: hypervisor of steel\nflags\t\t: fpu\n", False),
+        ("processor\t: 0\nFeatures\t: fp asimd evtstrm crc32\n", False),
+        ("", False),
+    ],
+)
+def test_virtual_processors_are_known_by_their_flag(cpuinfo: str, virtual: bool) -> None:
+    assert is_virtual(cpuinfo) is virtual
+    words = Machine(0.1, 2, "3.11.7", "Linux 6", virtual).lines()[0]
+    assert ("2 virtual processors" in words) is virtual
 
 
 def test_a_report_holds_when_every_bar_does() -> None:
@@ -62,6 +78,7 @@ def test_the_json_form_has_everything_and_is_json() -> None:
         "cpus": 2,
         "python": "3.11.7",
         "kernel": "Linux 6",
+        "virtual": False,
     }
     assert [figure["verdict"] for figure in made["sections"][0]["figures"]] == ["held", "missed"]
     assert made["failures"] == ["x"]

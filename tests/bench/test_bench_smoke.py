@@ -46,7 +46,11 @@ def test_a_start_is_measured_from_process_to_first_motion() -> None:
 def test_stops_are_measured_idle_and_under_stress() -> None:
     report = BENCHES["stop"](4)
     assert report.failures == ()
-    assert len(report.sections) == 7
+    assert len(report.sections) == 8
+    shares = [f for f in report.figures if f.name.endswith("processor share")]
+    judged = [f.name for f in shares if f.bar is not None]
+    assert len(shares) == 6, "in motion, holding and the bare loop, with and without halts"
+    assert judged == ["in motion: processor share", "holding: processor share"]
     failed = [f for f in report.figures if f.name.startswith("stops neither seen")]
     assert [figure.value for figure in failed] == [0.0] * 6
     assert not report.held  # four stops are too few to say that the bar of 2,000 holds
