@@ -8,7 +8,7 @@ itself sees lies opposite, in the arc where the joint never is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from armlabd.arm.calibration import MAX_COUNT, MAX_OFFSET, JointCalibration
@@ -19,6 +19,7 @@ LEAP = STEPS_PER_TURN // 4  # between two readings; more could be the other way 
 FULL_TURN = STEPS_PER_TURN - 40  # from here on the joint has no ends
 OFF_MIDDLE_DEG = 35.0  # between the pose held at the start and the middle of the sweep
 NEAR_END = 0.25  # of the sweep: where the shut jaws were
+STILL_DEG, TURNED_DEG = 15.0, 45.0  # a joint that was left alone, but sags, and one that was not
 
 # Travel of each joint by the drawing, and how far real arms differ: published calibrations show
 # 240, 212, 196, 210, 338 and 110 to 140 degrees.
@@ -90,6 +91,23 @@ def expected_deg(name: str) -> tuple[float, float]:
     """The least and most travel that joint `name` may have, degrees; ends inside."""
     low, high = GRIPPER_SHARE if name == "gripper" else SHARE
     return DRAWN_DEG[name] * low, DRAWN_DEG[name] * high
+
+
+def turned_instead(name: str, sweeps: Sequence[Sweep]) -> str:
+    """Which servo turned while `name` stood still, as a remark; empty when none did.
+
+    So a person finds out which servo is where with the limp arm in the hand: nothing is driven.
+    """
+    if sweeps[JOINT_NAMES.index(name)].span_deg > STILL_DEG:
+        return ""
+    most = max(range(len(sweeps)), key=lambda place: sweeps[place].span)
+    if sweeps[most].span_deg < TURNED_DEG:
+        return ""
+    return (
+        f" Servo {most + 1} ({JOINT_NAMES[most]}) turned instead, by {sweeps[most].span_deg:.0f} "
+        f"degrees. If it was {name} that you turned, servos {_id(name)} and {most + 1} have each "
+        "other's id: give each its own with the maker's setup tool, then start again."
+    )
 
 
 def joint_from(name: str, start: int, sweep: Sweep) -> JointCalibration:

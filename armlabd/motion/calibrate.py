@@ -8,13 +8,20 @@ finished, or refused when somebody changed the servos meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from armlabd.arm.calibration import Calibration, CalibrationError, JointCalibration, calibration_of
 from armlabd.arm.joints import JOINT_NAMES
 from armlabd.arm.placement import Vector
-from armlabd.arm.sweep import Sweep, SweepError, encoder, expected_deg, joint_from
+from armlabd.arm.sweep import (
+    Sweep,
+    SweepError,
+    encoder,
+    expected_deg,
+    joint_from,
+    turned_instead,
+)
 from armlabd.motion.calibrate_bus import (
     CalibrateError,
     CalibrationBus,
@@ -120,12 +127,13 @@ def _sweep(bus: CalibrationBus, person: Person, name: str, sweeping: Sweeping) -
     place = JOINT_NAMES.index(name)
     start = sweeping.start[place]
     while True:
-        follower = _Follower(name, place, sweeping.offsets[place])
+        follower = _Follower(name, sweeping.offsets)
         wait(bus, person, follower)
         try:
-            joint = joint_from(name, start, follower.sweep or Sweep.starting(start))
+            joint = joint_from(name, start, follower.sweeps[place])
         except SweepError as error:
-            person.ask(f"{error.sentence} Then press Enter.", task)
+            instead = turned_instead(name, follower.sweeps)
+            person.ask(f"{error.sentence}{instead} Then press Enter.", task)
             continue
         turns = ", turns fully" if joint.range_max - joint.range_min == 4095 else ""
         person.say(
@@ -136,19 +144,20 @@ def _sweep(bus: CalibrationBus, person: Person, name: str, sweeping: Sweeping) -
 
 
 class _Follower:
-    """Follows one joint from reading to reading, and tells how far it went."""
+    """Follows the joints from reading to reading, and tells how far the one in question went."""
 
-    def __init__(self, name: str, place: int, offset: int) -> None:
-        self.sweep: Sweep | None = None
-        self._name, self._place, self._offset = name, place, offset
+    def __init__(self, name: str, offsets: Sequence[int]) -> None:
+        self.sweeps: list[Sweep] = []
+        self._name, self._place, self._offsets = name, JOINT_NAMES.index(name), offsets
 
     def __call__(self, seen: tuple[int, ...]) -> str:
         """Take one reading of all six; the live line."""
-        count = encoder(seen[self._place], self._offset)
-        if self.sweep is None:
-            self.sweep = Sweep.starting(count)
-        self.sweep.see(count)
-        return f"{self._name}: {self.sweep.span_deg:6.1f} degrees so far, at count {count}"
+        counts = list(map(encoder, seen, self._offsets))
+        self.sweeps = self.sweeps or list(map(Sweep.starting, counts))
+        for sweep, count in zip(self.sweeps, counts, strict=True):
+            sweep.see(count)
+        far_deg = self.sweeps[self._place].span_deg
+        return f"{self._name}: {far_deg:6.1f} degrees so far, at count {counts[self._place]}"
 
 
 def wait(bus: CalibrationBus, person: Person, live: Live) -> str:

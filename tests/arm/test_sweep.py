@@ -11,6 +11,8 @@ from armlabd.arm.joints import DEGREES_PER_STEP
 from armlabd.arm.sweep import (
     FULL_TURN,
     LEAP,
+    STILL_DEG,
+    TURNED_DEG,
     Sweep,
     SweepError,
     encoder,
@@ -18,6 +20,7 @@ from armlabd.arm.sweep import (
     joint_from,
     offset_for,
     step_between,
+    turned_instead,
 )
 
 LIFT = round(200 / DEGREES_PER_STEP)
@@ -149,3 +152,28 @@ def test_the_jaws_say_by_their_start_which_end_is_shut() -> None:
 def test_the_shorter_way_and_the_encoders_count(count: int, step: int) -> None:
     assert step_between(count, (count + step) % 4096) == step
     assert encoder((count - step) % 4096, step) == count
+
+
+STILL, TURNED = (round(degrees / DEGREES_PER_STEP) for degrees in (STILL_DEG, TURNED_DEG))
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "told"),
+    [
+        (0, TURNED + 1, True),
+        (STILL - 1, TURNED + 1, True),
+        (STILL + 1, TURNED + 1, False),
+        (0, TURNED - 1, False),
+        (STILL - 1, 2000, True),
+        (2000, 3000, False),
+    ],
+)
+def test_a_servo_that_turned_while_the_one_in_question_stood_still_is_named(
+    own: int, other: int, told: bool
+) -> None:
+    sweeps = [turned(0, 100) for _ in range(6)]
+    sweeps[1], sweeps[4] = turned(0, own), turned(4000, 4000 + other)
+    remark = turned_instead("shoulder_lift", sweeps)
+    assert ("Servo 5 (wrist_roll) turned instead" in remark) is told
+    assert bool(remark) is told
+    assert told is ("servos 2 and 5 have each other's id" in remark)

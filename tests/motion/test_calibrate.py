@@ -158,6 +158,29 @@ def test_half_a_sweep_is_refused_and_asked_for_again(tmp_path: Path) -> None:
     assert any("shoulder_lift was turned 90 degrees" in text for text in person.said)
 
 
+def test_case_43_joints_are_told_apart_by_hand_and_none_is_driven_for_it(tmp_path: Path) -> None:
+    bench, tries = Bench.made().factory(), 0
+    driven: set[bool] = set()
+
+    def mistaken(person: Scripted, task: Task) -> Act:
+        nonlocal tries
+        if task.name == "elbow_flex" and tries == 0:
+            tries += 1
+            for word in person.turn(3, 60.0, -20.0):
+                driven.add(any(servo.torque_on for servo in bench.arm.servos))
+                yield word
+            yield ""
+        yield from willing(person, task)
+
+    person = Scripted(bench.arm, mistaken)
+    calibrate(bench.bus(), person, Progress(tmp_path), fresh=False)
+    (told,) = [text for text in person.said if "instead" in text]
+    assert "elbow_flex was turned 0 degrees" in told
+    assert "Servo 4 (wrist_flex) turned instead, by 80 degrees" in told
+    assert "servos 3 and 4 have each other's id" in told
+    assert driven == {False}
+
+
 def test_a_joint_turned_too_fast_is_asked_for_again(tmp_path: Path) -> None:
     bench, tries = Bench.made().factory(), 0
 
