@@ -198,13 +198,21 @@ class Jumping(SystemClock):
         return super().monotonic() + self.jumped_s
 
 
-async def test_a_stop_that_this_loop_itself_hears_of_late_is_acknowledged_all_the_same(
+async def jumping_client(
     running: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> tuple[CoreClient, Jumping, list[str]]:
+    """A connected client on a clock that jumps when told to, and what it tells of a lost core."""
     told: list[str] = []
     clock = Jumping(monkeypatch)
     client = CoreClient(running.path, clock, heartbeat_s=0.3, on_lost=told.append)
     await client.connect()
+    return client, clock, told
+
+
+async def test_a_stop_that_this_loop_itself_hears_of_late_is_acknowledged_all_the_same(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, clock, told = await jumping_client(running, monkeypatch)
     await until(lambda: client.snapshot is not None)
     answered = threading.Event()
     handle = running.core.handle
@@ -227,10 +235,7 @@ async def test_a_stop_that_this_loop_itself_hears_of_late_is_acknowledged_all_th
 async def test_a_loop_that_is_always_late_does_not_wait_for_ever(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
-    clock = Jumping(monkeypatch)
-    client = CoreClient(running.path, clock, heartbeat_s=0.3, on_lost=told.append)
-    await client.connect()
+    client, clock, told = await jumping_client(running, monkeypatch)
     wait, waits = asyncio.wait, []
 
     async def late(*given: Any, **named: Any) -> Any:
