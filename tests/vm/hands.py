@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from machine import Machine
 
 # The board's own of the two chips, whatever number it got.
@@ -129,3 +131,15 @@ def in_motion(machine: Machine) -> str:
     way = LongWay(machine)
     machine.wait_for(way.moves, 30)
     return way.url
+
+
+def ended(machine: Machine, url: str) -> dict[str, Any]:
+    """The run as it was told when it had ended; the next answer may be that too much was asked."""
+    told: dict[str, Any] = {}
+
+    def over() -> bool:
+        told.update(machine.ask("GET", url)[1])
+        return told.get("state") == "ended"
+
+    machine.wait_for(over, 30)
+    return told

@@ -11,7 +11,7 @@ import statistics
 import time
 
 import pytest
-from hands import Contact, at_rest, button, in_motion, released, stopped, torque
+from hands import Contact, at_rest, button, ended, in_motion, released, stopped, torque
 from machine import MEMORY_MB, Machine
 
 pytestmark = pytest.mark.needs_machine
@@ -156,8 +156,7 @@ def test_a_press_makes_the_arm_limp(ready: Machine, contact: Contact, moving: bo
     assert stopped(ready)
     assert clear(ready)[0] == 409
     if moving:
-        ready.wait_for(lambda: ready.ask("GET", url)[1].get("state") == "ended", 30)
-        assert ready.ask("GET", url)[1]["result"] != "done"
+        assert ended(ready, url)["result"] != "done"
 
 
 def test_a_wire_that_is_cut_is_a_stop_that_lasts_over_a_restart(
@@ -208,8 +207,7 @@ def test_an_adapter_that_is_pulled_is_named_and_comes_back(ready: Machine, movin
             raise AssertionError(why[:6000])
         assert ready.sh("test", "-e", "/dev/armlab-bus").code == 1
         if moving:
-            ready.wait_for(lambda: ready.ask("GET", url)[1].get("state") == "ended", 30)
-            assert ready.ask("GET", url)[1]["result"] != "done"
+            assert ended(ready, url)["result"] != "done"
     finally:
         ready.plug()
     ready.wait_for(lambda: ready.state() == "ready", 60)
