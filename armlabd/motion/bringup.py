@@ -288,15 +288,20 @@ class Link:
     def _answers_after_all(
         self, servos: Servos, id: int, until_s: float
     ) -> Generator[None, None, bool]:
-        """Ask a silent servo again. While it rests nobody asks it, which tells nothing."""
+        """Ask a silent servo again, once at least: others may have used up the time.
+
+        While it rests nobody asks it, which tells nothing.
+        """
         pairs = ASK_AGAIN_LOSSY if self.state == "lossy" else ASK_AGAIN
-        while pairs > 0 and self._clock.monotonic() < until_s:
+        while pairs > 0:
             rest_s = servos.master.rest_s(id)
             self._clock.sleep(min(rest_s, TIMING.probe_s))
             if self._answers(servos, id, 1):
                 return True
             pairs -= rest_s <= TIMING.probe_s
             yield
+            if self._clock.monotonic() >= until_s:
+                break
         return False
 
     def _missed(self, but: int = 0) -> int:

@@ -224,6 +224,22 @@ def test_case_31_a_servo_that_rests_after_many_misses_is_not_called_missing(
     assert states == {"ready", "lossy"}
 
 
+@pytest.mark.parametrize(("muted", "answers"), [(False, True), (True, False)])
+def test_a_silent_servo_is_asked_again_even_when_others_have_used_up_the_time(
+    arena: Arena, muted: bool, answers: bool
+) -> None:
+    link, servos = arena.core.link, arena.core.link.servos
+    assert servos is not None
+    if muted:
+        inject(arena, "mute id=4")
+    asking, before = link._answers_after_all(servos, 4, arena.clock.monotonic()), len(arena.frames)
+    with pytest.raises(StopIteration) as ended:
+        while True:
+            next(asking)
+    assert ended.value.value is answers
+    assert len(arena.frames) > before
+
+
 def test_a_servo_that_is_really_gone_is_still_missing_on_a_bad_line(arena: Arena) -> None:
     inject(arena, "drop rate=0.1")
     inject(arena, "mute id=3")

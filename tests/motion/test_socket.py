@@ -303,6 +303,10 @@ def test_a_peer_that_talks_nonsense_or_too_much_is_dropped_and_nobody_else(
             pass
         else:
             raise AssertionError("six megabytes in one line were taken")
+        good.sendall(encode({"id": 2, "do": "hello"}))
+        while not any(m.get("id") == 2 for m in found):
+            found += reader.feed(good.recv(65_536))
+        assert [m["answer"]["pid"] for m in found if "id" in m] == [42, 42]
 
 
 def test_two_cores_do_not_share_a_state_folder(running: Running, tmp_path: Path) -> None:
@@ -319,8 +323,14 @@ def test_the_socket_is_for_its_owner_alone(running: Running) -> None:
 def test_a_socket_left_by_a_dead_core_is_replaced(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "core.sock"))
+    with socket.socket(socket.AF_UNIX) as peer, pytest.raises(ConnectionRefusedError):
+        peer.connect(str(tmp_path / "core.sock"))
     one = Running(tmp_path)
-    one.end()
+    try:
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(str(one.path))
+    finally:
+        one.end()
 
 
 # --- shapes -----------------------------------------------------------------------------------
